@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Line is what a line of "rlzero verify --in" asks for.
@@ -18,7 +20,7 @@ type Line struct {
 // ReadLine reads a line of "rlzero verify --in": a JSON object with the keys
 //
 //	completion  the model's text; null counts as empty (required)
-//	verifier    the verifier's name; without it, fallback is used
+//	verifier    the verifier's name; without it, fallback is used, as [Parse] reads it
 //	options     the verifier's options, an object
 //	extract     short for the option of that name
 //	task        the task row; without it the line itself is the row, so that
@@ -48,8 +50,20 @@ func ReadLine(line []byte, fallback string) (Line, error) {
 		return Line{}, err
 	}
 	name := in.Verifier
-	if name == "" {
-		name = fallback
+	if name == "" && fallback != "" {
+		var options map[string]any
+		if name, options, err = Parse(fallback); err != nil {
+			return Line{}, err
+		}
+		if in.Options == nil {
+			in.Options = options
+		} else {
+			for _, key := range slices.Sorted(maps.Keys(options)) {
+				if _, own := in.Options[key]; !own {
+					in.Options[key] = options[key]
+				}
+			}
+		}
 	}
 	if name == "" {
 		return Line{}, errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)

@@ -62,7 +62,7 @@ var modules = []struct{ name, where string }{
 	{"github.com/tetratelabs/wazero", "verify/program/internal/wasm"},
 	{"github.com/urfave/cli/v2", "rl/cli"},
 	{"github.com/vbauerster/mpb/v8", "rl/progress"},
-	{"go.starlark.net", "rl/reward"},
+	{"go.starlark.net", "verify/script"},
 	{"golang.org/x/sys", "gpu/internal/host gpu/internal/vk internal/blackbox verify/box"},
 	{"golang.org/x/term", "rl/progress"},
 	{"golang.org/x/text", "model/text model/text/template verify verify/instruct"},

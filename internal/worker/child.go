@@ -37,6 +37,8 @@ type Report struct {
 	Result string // JSON: what the function returned that was called
 	Failed string // how the program failed, or ""
 	Broke  string // how the engine itself broke, or what was wrong before the program began, or ""
+
+	Used time.Duration // processor time of the task
 }
 
 // Register makes an engine known by name: run runs a task of type T, and starts a
@@ -57,7 +59,9 @@ func Register[T any](name string, run func(T) Report) {
 		var task T
 		report := Report{Broke: "the request is no task"}
 		if json.Unmarshal(request, &task) == nil {
+			began := processorTime()
 			report = run(task)
+			report.Used = processorTime() - began
 		}
 		response, _ := json.Marshal(report) // of strings: it cannot fail
 		if send(out, response) != nil || out.Flush() != nil {

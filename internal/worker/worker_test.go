@@ -95,6 +95,10 @@ func TestPool(t *testing.T) {
 		{order{"say", "again"}, time.Hour, Report{Result: "again"}, nil},
 	} {
 		got, err := p.Do(c.order, c.limit)
+		if spins := c.order.Do == "spin"; got.Used < 0 || spins && got.Used < 40*time.Millisecond {
+			t.Errorf("%s: %v of processor time", c.order.Do, got.Used)
+		}
+		got.Used = 0
 		if got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %.100v, %v; want %.100v, %v", c.order.Do, got, err, c.want, c.err)
 		}

@@ -187,7 +187,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestParseGrader(t *testing.T) {
-	name, options, err := ParseGrader(`math  extract=strict precision=3 percent=true`)
+	name, options, err := verify.Parse(`math  extract=strict precision=3 percent=true`)
 	if err != nil || name != "math" || options["extract"] != "strict" || options["precision"] != 3.0 || options["percent"] != true {
 		t.Errorf("%s %v %v", name, options, err)
 	}
@@ -195,7 +195,7 @@ func TestParseGrader(t *testing.T) {
 		t.Errorf("spelled %s", spelled)
 	}
 	for _, bad := range []string{"", "math strict", "math =x"} {
-		if _, _, err := ParseGrader(bad); err == nil {
+		if _, _, err := verify.Parse(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

@@ -87,7 +87,7 @@ var codeRows = []string{
 }
 
 // sampleRows are rows of the verifiers with references, by name; options stand
-// after it as ParseGrader reads them.
+// after it as verify.Parse reads them.
 var sampleRows = map[string][]string{
 	"bleu":                     {`{"question":"Translate: le chat","answer":"the cat sat on the mat today"}`, `{"question":"Translate: le chien","answer":"a dog runs through the garden"}`},
 	"chrf":                     {`{"question":"Translate: le chat","answer":"the cat sat"}`, `{"question":"Translate: le chien","answer":"a dog runs"}`},
@@ -125,12 +125,16 @@ var sampleRows = map[string][]string{
 	"tool_call": {`{"question":"The weather in Rome?","answer":"{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}"}`, `{"question":"The time in Oslo?","answer":"{\"name\":\"time\",\"arguments\":{\"city\":\"Oslo\"}}"}`},
 }
 
+// userScript is the verifier that is nothing without a script of the user's, who decides what it
+// pays and what it needs.
+const userScript = "starlark"
+
 // TestEveryVerifier: no attack is paid by any verifier that is no task's; each
 // has rows here or in the fixtures.
 func TestEveryVerifier(t *testing.T) {
 	attacked := map[string]bool{}
 	for spec, lines := range sampleRows {
-		name, options, err := ParseGrader(spec)
+		name, options, err := verify.Parse(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +154,7 @@ func TestEveryVerifier(t *testing.T) {
 	for _, e := range verify.Entries() {
 		suite, _, _ := strings.Cut(e.Name, ":")
 		inFixtures := suite == "ifeval" || suite == "ifrlvr" || suite == "ifbench"
-		if !attacked[e.Name] && !inFixtures && suite != "task" {
+		if !attacked[e.Name] && !inFixtures && suite != "task" && e.Name != userScript {
 			t.Errorf("%s has no rows in sampleRows", e.Name)
 		}
 	}
@@ -225,7 +229,7 @@ func TestSecond(t *testing.T) {
 // arguments, and a text that is empty may be the right one of a task.
 func TestCheck(t *testing.T) {
 	for spec, lines := range sampleRows {
-		name, options, err := ParseGrader(spec)
+		name, options, err := verify.Parse(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +263,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, e := range verify.Entries() {
 		suite, _, _ := strings.Cut(e.Name, ":")
-		if suite == "format" || suite == "ifeval" || suite == "ifrlvr" || suite == "ifbench" || emptyAnswers[e.Name] {
+		if e.Name == userScript || suite == "format" || suite == "ifeval" || suite == "ifrlvr" || suite == "ifbench" || emptyAnswers[e.Name] {
 			continue
 		}
 		v, err := e.New(json.RawMessage("{}"))

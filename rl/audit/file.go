@@ -78,7 +78,7 @@ func againstOf(o Options) (*Grader, error) {
 	if o.Against == "" {
 		return nil, nil
 	}
-	name, options, err := ParseGrader(o.Against)
+	name, options, err := verify.Parse(o.Against)
 	if err != nil {
 		return nil, fmt.Errorf("%w: --against: %w", lines.ErrInput, err)
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 // Grader judges completions. Equal names are taken for equal graders.
 type Grader struct {
-	Name    string // as [ParseGrader] reads it, or a description
+	Name    string // as [verify.Parse] reads it, or a description
 	likened string // the verifier whose attacks it is tried with
 	// Judge is a pure function; ended tells that the completion ended by itself
 	// rather than at a length limit.
@@ -44,7 +43,7 @@ func OfFunc(name, likened string, judge func(row verify.Problem, completion stri
 	return Grader{Name: name, likened: likened, Judge: judge}
 }
 
-// spell writes a verifier with its options as ParseGrader reads it.
+// spell writes a verifier with its options as verify.Parse reads it.
 func spell(name string, options map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		raw, err := json.Marshal(options[key])
@@ -56,30 +55,6 @@ func spell(name string, options map[string]any) string {
 		name += " " + key + "=" + string(raw)
 	}
 	return name
-}
-
-// ParseGrader reads "NAME", or "NAME key=value key=value": a verifier with
-// options, whose values are JSON or else plain words.
-func ParseGrader(text string) (name string, options map[string]any, err error) {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return "", nil, fmt.Errorf("a grader has a name, such as number or \"math extract=strict\"")
-	}
-	for _, word := range words[1:] {
-		key, value, found := strings.Cut(word, "=")
-		if !found || key == "" {
-			return "", nil, fmt.Errorf("%q after the grader %s is not an option; accepted: key=value", word, words[0])
-		}
-		if options == nil {
-			options = map[string]any{}
-		}
-		var v any
-		if json.Unmarshal([]byte(value), &v) != nil {
-			v = value
-		}
-		options[key] = v
-	}
-	return words[0], options, nil
 }
 
 // Second names a grader to hold against the verifier name with options; ok is

@@ -21,6 +21,7 @@ var verifierGroups = []struct {
 	{"formats", []string{"format", "regex", "json_schema", "tool_call"}},
 	{"text metrics", []string{"squad_exact", "f1", "edit_similarity", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l"}},
 	{"programs", []string{"code:python", "code:javascript", "code:wasm", "sql"}},
+	{"of your own", []string{"starlark"}},
 	{"instructions", []string{"instructions", "ifeval:", "ifrlvr:", "ifbench:"}},
 	{"tasks", []string{"task:"}},
 }
@@ -103,7 +104,14 @@ func checkVerifier(c *cli.Context) error {
 	if c.String("verifier") == "" {
 		return nil
 	}
-	if _, err := verify.Lookup(c.String("verifier")); err != nil {
+	name, options, err := verify.Parse(c.String("verifier"))
+	if err == nil {
+		_, err = verify.Lookup(name)
+	}
+	if err == nil && options != nil {
+		_, err = verify.New(name, options)
+	}
+	if err != nil {
 		return usage(err)
 	}
 	return nil

@@ -280,7 +280,12 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	reading, err := prompts.Find(resolve.Parts(&task), prompts.Wanted{Judged: true, Verifier: cmp.Or(o.Verifier, task.Verifier), Options: task.Options})
+	if o.Verifier != "" {
+		if task.Verifier, task.Options, err = verify.Parse(o.Verifier); err != nil {
+			return nil, fmt.Errorf("%w: --verifier: %w", lines.ErrInput, err)
+		}
+	}
+	reading, err := prompts.Find(resolve.Parts(&task), prompts.Wanted{Judged: true, Verifier: task.Verifier, Options: task.Options})
 	if err != nil {
 		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
 	}

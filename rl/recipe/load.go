@@ -133,7 +133,8 @@ func (d decoder) base() {
 var kindKeys = map[string][]string{"model": {"path", "family"}, "task": {"name", "data", "source"}, "stage.algorithm": {"preset"}}
 
 // override applies PATH=VALUE. One of model.path stands in place of a model to make,
-// one of task.data in place of a family.
+// one of task.data in place of a family, one of task.verifier or task.starlark in place of the
+// file's verifier with its options.
 func (d decoder) override(text string) {
 	p := d.Override(text)
 	if len(p) != 2 {
@@ -145,6 +146,12 @@ func (d decoder) override(text string) {
 			if !f.Of(of.Variant()) {
 				delete(table, f.Key)
 			}
+		}
+	}
+	judges := map[string][]string{"task.verifier": {"options", "starlark"}, "task.starlark": {"options", "verifier"}}
+	for _, key := range judges[d.Name(p)] { // those of another verifier, unless an override has said them
+		if table, _ := d.Tree()[p[0]].(map[string]any); !d.Overridden(settings.Path{p[0], key}) {
+			delete(table, key)
 		}
 	}
 }

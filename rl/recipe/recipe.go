@@ -158,6 +158,10 @@ type Task struct {
 	// options of the verifier; rlzero verifiers show NAME lists them
 	Options map[string]any `toml:"options" of:"data,source"`
 
+	// a file with a function reward(row, completion) in Starlark that judges the completions for data;
+	// short for verifier = "starlark" with its option file; rlzero verifiers show starlark explains it
+	Starlark string `toml:"starlark" of:"data,source"`
+
 	// hash of the data in hexadecimal digits; the recipe of a run has it, and a run whose file has changed
 	// is refused
 	SHA256 string `toml:"sha256" of:"data,source"`

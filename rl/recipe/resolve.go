@@ -191,6 +191,13 @@ func (d decoder) data(task *Task, at settings.Path) {
 	}
 	d.columns(task.Columns, at)
 	d.sources(task, at.With("source"))
+	if task.Starlark != "" {
+		if task.Verifier != "" {
+			d.Fail(at.With("starlark"), "task.starlark cannot be set together with task.verifier: remove one of them")
+		}
+		d.starlark(task, at)
+		return
+	}
 	if task.Verifier == "" { // see teaching
 		if len(task.Options) > 0 {
 			d.Fail(at.With("options"), "task.options needs task.verifier, which is missing")
@@ -207,6 +214,12 @@ func (d decoder) data(task *Task, at settings.Path) {
 		return
 	}
 	task.Options = d.options(at.With("options"), entry, task.Options)
+}
+
+// starlark makes a verifier of the script that judges the task.
+func (d decoder) starlark(task *Task, at settings.Path) {
+	file := d.absolute(at.With("starlark"), task.Starlark)
+	task.Verifier, task.Options, task.Starlark = "starlark", map[string]any{"file": file}, ""
 }
 
 // settings reads a task's settings over its defaults and says whether they are

@@ -9,11 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -76,8 +75,12 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, f
 		return prompts.Of(task.Settings), ""
 	}
 	if task.Verifier != "" {
-		if _, err := verify.New(task.Verifier, task.Options); err != nil {
-			faults.Fail("task.options", "%w", err)
+		var err error
+		if task.Options, err = complete(task.Verifier, task.Options); err == nil {
+			_, err = verify.New(task.Verifier, task.Options)
+		}
+		if err != nil {
+			faults.Fail(judgeKey(task, "task.options"), "%w", err)
 			return nil, ""
 		}
 	}
@@ -111,12 +114,61 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, f
 		faults.Fail(key, "%s: %w", source.Name(), err)
 		return nil, ""
 	}
+	if err := tried(source); err != nil {
+		faults.Fail(judgeKey(task, "task.verifier"), "%w", err)
+		return nil, ""
+	}
 	rows, err := source.HeldOut(task.EvalProblems)
 	if err != nil {
 		faults.Fail(key, "%w", err)
 	}
 	task.EvalProblems = len(rows)
 	return source, found
+}
+
+// judgeKey is the key that a fault of the verifier is about: the script, if it is one.
+func judgeKey(task *recipe.Task, key string) string {
+	if task.Verifier == "starlark" {
+		return "task.starlark"
+	}
+	return key
+}
+
+// complete are the options of a verifier with the text of its script, if it has one.
+func complete(name string, options map[string]any) (map[string]any, error) {
+	entry, err := verify.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return entry.Complete(options)
+}
+
+// tried runs a script of the user's that judges the task on the first rows, each with its own
+// answer as the completion, before anything else is done. The error says on which row it fails.
+func tried(source prompts.Source) error {
+	name, options := source.Grader()
+	if name == "" || options["source"] == nil {
+		return nil
+	}
+	const most = 3
+	train, _ := source.Rows()
+	none, scored := "", false
+	for _, row := range train[:min(len(train), most)] {
+		v := source.Verify(row, row.Answer, true)
+		switch {
+		case v.Verdict != verify.NotScored:
+			scored = true
+		case v.Rule != "": // it says None itself
+			none = v.Reason
+		default:
+			return hint.With(fmt.Errorf("tried on %s, line %d, with the answer %s as the completion: %s", row.File, row.Line, terminal.Quote(row.Answer), v.Reason),
+				"return 0 for what cannot be read, and None for a row that is to be left out")
+		}
+	}
+	if scored || none == "" {
+		return nil
+	}
+	return fmt.Errorf("it scores none of the first rows of %s: %s", source.Name(), none)
 }
 
 // find fills in what the recipe does not say of its data, and says it in a line. A recipe that
@@ -189,22 +241,23 @@ func readScripts(st *recipe.Stage, stage int, faults *recipe.Faults) bool {
 		if v.Starlark == "" || v.Source != "" || v.Verifier != "" {
 			continue
 		}
-		text, err := readScript(filepath.FromSlash(v.Starlark))
+		text, err := verify.ReadScript(v.Starlark)
 		if err != nil {
 			faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.starlark", stage, i), "%w", err)
 			return false
 		}
 		v.Source, v.Starlark = text, path.Base(v.Starlark)
 	}
-	return true
-}
-
-func readScript(file string) (string, error) {
-	text, err := files.Read(file, reward.MaxScriptBytes)
-	if err == nil && !utf8.Valid(text) {
-		err = fmt.Errorf("%s is not UTF-8 text", file)
+	for i := range st.Verifiers {
+		v := &st.Verifiers[i]
+		if entry, err := verify.Lookup(v.Verifier); err == nil {
+			if v.Options, err = entry.Complete(v.Options); err != nil {
+				faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.options", stage, i), "%w", err)
+				return false
+			}
+		}
 	}
-	return string(text), err
+	return true
 }
 
 // compile checks the reward of a stage and the verifiers that it declares, and that it has

@@ -29,22 +29,9 @@
 //
 // # Scripts
 //
-// A user's script runs in a child of this binary (package worker), so that whatever it
-// does costs one completion its reward and never the run. Starlark has no files, clock,
-// network or chance. What can be counted is counted, which gives the same result on
-// every machine and names the line: steps, the length of a range(), and the bytes of
-// what + * % << make, which budget.go rewrites before a script is compiled. What cannot
-// is bounded from outside: join, replace and format multiply lengths, a list that holds
-// the same list many times over takes for ever to print or to hash, a search of a long
-// text is one step. The child has limits on processor time and memory
-// (maxScriptTime, maxScriptMemory) and is replaced when it meets one. A script
-// near these two limits may be scored on one machine and not on another.
-//
-// A script that fails on a completion is not scored, so a model may learn to make it
-// fail: return 0 for what cannot be read, and look at rollout/not_scored.
-//
-// A resolved recipe holds the text of its scripts (the key source), so its hash
-// in the receipt covers them and the run needs no other file.
+// A verifier may be a script of the user's, see package verify/script. A resolved recipe holds
+// the text of its scripts (the key source), so its hash in the receipt covers them and the run
+// needs no other file.
 //
 // Everything is immutable after Compile and safe for concurrent use.
 package reward

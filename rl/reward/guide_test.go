@@ -32,7 +32,7 @@ func TestGuide(t *testing.T) {
 		t.Errorf("rewards %v, want %v, error %v", paid(s), want, err)
 	}
 	source := "def" + textBetween(t, Guide, "   def", "\n\n") + "\n"
-	v, err := newScript(Verifier{Name: "mine", Source: strings.ReplaceAll(source, "\n   ", "\n")})
+	v, err := Verifier{Name: "mine", Source: strings.ReplaceAll(source, "\n   ", "\n")}.script()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/script"
 )
 
 const maxVerifiers = 16
@@ -106,7 +107,7 @@ func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	case d.Scripted() && d.Options != nil:
 		fail("options", "options go with verifier, not with starlark")
 	case d.Scripted():
-		v, err := newScript(d)
+		v, err := d.script()
 		if err != nil {
 			fail("starlark", "%v", err)
 		}
@@ -117,6 +118,18 @@ func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 		return d.registered(fail), faults
 	}
 	return nil, faults
+}
+
+// script is the verifier of a script.
+func (d Verifier) script() (verify.Verifier, error) {
+	s := script.Script{File: d.Starlark, Source: d.Source, Low: d.Range[0], High: d.Range[1]}
+	if s.File == "" {
+		s.File = d.Name + ".star"
+	}
+	if s.Low == 0 && s.High == 0 {
+		s.High = 1
+	}
+	return script.New(s)
 }
 
 func (d Verifier) registered(fail func(key, format string, args ...any) *Error) verify.Verifier {

@@ -87,7 +87,7 @@ type Collector struct {
 	// Task gives the first verdict of every completion, of its text without the end token;
 	// ended says that the model ended it, rather than the length limit.
 	Task  func(problem verify.Problem, text string, ended bool) verify.Verdict
-	Asks  verify.Verifier // whose verdict Task gives where the model ended the completion; nil: it is not told
+	Asks  verify.Verifier // whose verdict Task gives where the model ended the completion; nil: the task is no data set
 	Panel Panel           // is asked before verifiers that others can stand in for; nil: there is none
 
 	Episodes *Episodes // whose worlds give the first verdicts in place of Task; nil: a problem has one answer

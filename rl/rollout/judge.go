@@ -13,7 +13,8 @@ import (
 type place struct{ group, path, verifier int }
 
 // Judge gives all completions of groups their texts and verdicts: the task's, then those of
-// the verifiers besides. An episode has its first verdict already.
+// the verifiers besides. An episode has its first verdict already. Verifiers that are metered
+// have a budget for all completions together; the error says that it is spent.
 func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify.Verifier) error {
 	err := each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
 	if err != nil {
@@ -23,7 +24,28 @@ func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify
 	if err != nil {
 		return err
 	}
-	return each(ctx, groups, func(g, path int) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	paths := 0
+	for _, g := range groups {
+		paths += len(g.Paths)
+	}
+	meters := make([]*verify.Meter, 1+len(besides))
+	for k := range meters {
+		meters[k] = verify.NewMeter(paths)
+	}
+	judge := func(k int, v verify.Verifier, problem verify.Problem, text string) verify.Verdict {
+		metered, ok := v.(verify.Metered)
+		if !ok {
+			return v.Verify(problem, text)
+		}
+		verdict, cost := metered.Metered(problem, text)
+		if meters[k].Add(cost) != nil {
+			stop()
+		}
+		return verdict
+	}
+	err = each(ctx, groups, func(g, path int) {
 		p, problem := &groups[g].Paths[path], groups[g].Problem
 		ended := groups[g].Segments[p.Leaf].Ended()
 		played := p.Verdicts
@@ -38,13 +60,22 @@ func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify
 				continue
 			}
 			p.Verdicts[k] = verify.Guard(func() verify.Verdict {
-				if k == 0 {
-					return c.Task(problem, p.Text, ended)
+				if k > 0 {
+					return judge(k, besides[k-1], problem, p.Text)
 				}
-				return besides[k-1].Verify(problem, p.Text)
+				if _, metered := c.Asks.(verify.Metered); metered && ended {
+					return judge(0, c.Asks, problem, p.Text)
+				}
+				return c.Task(problem, p.Text, ended)
 			})
 		}
 	})
+	for _, m := range meters {
+		if over := m.Add(verify.Cost{}); over != nil {
+			return over
+		}
+	}
+	return err
 }
 
 // each calls do for all paths of groups, side by side: a verdict that runs a program may

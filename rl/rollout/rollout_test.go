@@ -179,3 +179,41 @@ func TestStops(t *testing.T) {
 		}
 	}
 }
+
+// costly is a verifier whose verdicts take steps.
+type costly struct{ steps int }
+
+func (c costly) Verify(verify.Problem, string) verify.Verdict { return verify.Accept("", "", "") }
+
+func (c costly) Metered(p verify.Problem, text string) (verify.Verdict, verify.Cost) {
+	return c.Verify(p, text), verify.Cost{Steps: c.steps}
+}
+
+// TestJudgeBudget: what a metered verifier takes on the completions of a step is added up, for
+// the task's and for each besides, and the step ends where it is too much.
+func TestJudgeBudget(t *testing.T) {
+	problems := slices.Repeat([]verify.Problem{{Question: "12"}}, 10)
+	for _, x := range []struct {
+		task, besides []int // steps of each verdict
+		over          bool
+	}{
+		{nil, nil, false},
+		{[]int{500_000}, nil, false},
+		{[]int{500_001}, nil, true},
+		{nil, []int{500_000, 500_000}, false},
+		{nil, []int{1, 500_001}, true},
+	} {
+		c := judgedBy(func(string) verify.Verdict { return verify.Accept("", "", "") })
+		var besides []verify.Verifier
+		for _, steps := range x.task {
+			c.Asks = costly{steps}
+		}
+		for _, steps := range x.besides {
+			besides = append(besides, costly{steps})
+		}
+		_, err := c.Collect(t.Context(), problems, 2, Params{}, random.Key{}, besides...)
+		if (err != nil) != x.over || err != nil && !strings.Contains(err.Error(), "for some of 20 completions that are judged together; accepted: at most 10000000") {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func NewCollector(r *recipe.Recipe, source prompts.Source, c *cast.Cast, rendere
 		out.Episodes = &rollout.Episodes{World: e, Renderer: renderer, Turns: r.Task.Episode.Turns, Tokens: r.Task.Episode.Tokens, Dice: func(k random.Key) *random.Rand { return k.Dice(r.Seed) }}
 	}
 	var err error
-	if c.Panel != nil && r.Task.Verifier != "" {
+	if r.Task.Verifier != "" {
 		out.Asks, err = verify.New(r.Task.Verifier, r.Task.Options)
 	}
 	return out, err

@@ -18,9 +18,14 @@ func init() {
 		Summary: "a Python program that passes its tests, in a box",
 		Doc:     pythonDoc,
 		New: func(raw json.RawMessage) (verify.Verifier, error) {
-			v := python{options: defaultOptions(), given: raw}
-			return v, decode(raw, &v, &v.options)
+			v := python{options: defaultOptions(), Range: [2]float64{0, 1}, given: raw}
+			if err := decode(raw, &v, &v.options); err != nil {
+				return nil, err
+			}
+			return v, v.checkReward()
 		},
+		Paths:  map[string]string{"reward": ""},
+		Script: "reward",
 	})
 }
 
@@ -58,7 +63,7 @@ Not scored: the row has no tests, its setup fails without the program, or an ass
 be compiled, is a bare comparison, calls none of its functions or names nothing of the
 program; there is no Python 3.9 or later, or no sandbox; the machine was too busy to run the
 program. Needs Linux 5.13 with landlock; with unsafe_local any Unix, but never Windows.
-`
+` + rewardDoc
 
 // python is the verifier "code:python".
 type python struct {
@@ -66,11 +71,18 @@ type python struct {
 	Python      string `toml:"python"`
 	UnsafeLocal bool   `toml:"unsafe_local"`
 
+	Reward string     `toml:"reward"` // the user's own judge
+	Source string     `toml:"source"`
+	Range  [2]float64 `toml:"range"`
+
 	given json.RawMessage // the options, as they were given
 }
 
 // Check implements [verify.Checker].
 func (v python) Check(row verify.Problem) error {
+	if v.judging() {
+		return nil
+	}
 	_, err := readSuite(row)
 	return err
 }
@@ -80,6 +92,9 @@ func (v python) Check(row verify.Problem) error {
 func (v python) Engine() (verify.Engine, error) {
 	if v.Python != "" || v.UnsafeLocal {
 		return verify.Engine{}, errors.New("options python and unsafe_local are for one machine")
+	}
+	if v.judging() {
+		return verify.Engine{}, errors.New("a function of the user's judges on the user's machine")
 	}
 	release, err := pythonRelease()
 	return verify.Engine{Verifier: "code:python", Options: v.given, Release: release}, err
@@ -123,6 +138,10 @@ func (v python) Verify(row verify.Problem, completion string) verify.Verdict {
 
 // Judge implements [verify.Portable].
 func (v python) Judge(row verify.Problem, completion string) (_ verify.Verdict, settled bool) {
+	if v.judging() {
+		verdict, _ := v.Metered(row, completion)
+		return verdict, false
+	}
 	s, err := readSuite(row)
 	if err != nil {
 		return verify.Abstain("%v", err), false

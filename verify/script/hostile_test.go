@@ -1,4 +1,4 @@
-package reward
+package script
 
 import (
 	"strings"
@@ -79,13 +79,13 @@ var hostile = []struct{ name, body string }{
 // TestHostileScripts: whatever a script does, it is not scored, and the next one is.
 // The limits are lower than those of a run, so that the test is quick.
 func TestHostileScripts(t *testing.T) {
-	limitTime, limitMemory := maxScriptTime, maxScriptMemory
-	t.Cleanup(func() { maxScriptTime, maxScriptMemory = limitTime, limitMemory })
+	limitTime, limitMemory := maxTime, maxMemory
+	t.Cleanup(func() { maxTime, maxMemory = limitTime, limitMemory })
 	for _, c := range hostile {
 		v := scripted(t, c.body, 0, 1)
-		maxScriptTime, maxScriptMemory = 50*time.Millisecond, 200<<20
+		maxTime, maxMemory = 50*time.Millisecond, 200<<20
 		got := v.Verify(scriptRow, "")
-		maxScriptTime, maxScriptMemory = limitTime, limitMemory
+		maxTime, maxMemory = limitTime, limitMemory
 		if got.Verdict != verify.NotScored || !strings.HasPrefix(got.Reason, "mine.star") {
 			t.Errorf("%s: %+v; a script like this is not scored", c.name, got)
 		}
@@ -97,16 +97,16 @@ func TestHostileScripts(t *testing.T) {
 
 // TestHostileTopLevel: neither does a script harm the process that checks it.
 func TestHostileTopLevel(t *testing.T) {
-	limitTime := maxScriptTime
-	t.Cleanup(func() { maxScriptTime = limitTime })
-	maxScriptTime = 50 * time.Millisecond
+	limitTime := maxTime
+	t.Cleanup(func() { maxTime = limitTime })
+	maxTime = 50 * time.Millisecond
 	for source, want := range map[string]string{
 		"x = [1]\nfor i in range(100):\n    x.extend(x)\n":                      "mine.star: more than 50ms",
 		"x = [()]\nfor i in range(60):\n    x[0] = (x[0], x[0])\n":              "mine.star: more than 50ms", // frozen twice each
 		"x = " + strings.Repeat("(", 30000) + strings.Repeat(")", 30000) + "\n": "excessive nesting",
 		"x = " + strings.Repeat("-", 60000) + "1\n":                             "excessive nesting",
 	} {
-		_, err := newScript(Verifier{Name: "mine", Source: source + "def reward(row, completion):\n    return 1\n"})
+		_, err := New(Script{"mine.star", source + "def reward(row, completion):\n    return 1\n", 0, 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", source, err, want)
 		}

@@ -1,4 +1,4 @@
-package reward
+package script
 
 import (
 	"encoding/json"
@@ -19,12 +19,16 @@ import (
 func scripted(t *testing.T, body string, low, high float64) verify.Verifier {
 	t.Helper()
 	source := "def reward(row, completion):\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\n"
-	v, err := newScript(Verifier{Name: "mine", Starlark: "mine.star", Source: source, Range: [2]float64{low, high}})
+	v, err := New(Script{"mine.star", source, low, high})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
 	return v
 }
+
+var nan = math.NaN()
+
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 var scriptRow = verify.Problem{
 	ID: "id", Question: "how many?", Answer: "12",
@@ -52,9 +56,9 @@ func TestScript(t *testing.T) {
 		{"return 1, {'blocks': 3}", 1, verify.Right, "says 1", ""},
 		{"return 1, 'a', {'a': 1}, 2", nan, verify.NotScored, "reward() returned tuple", ""},
 		{"return 1, [2]", nan, verify.NotScored, "returned list after the score", ""},
-		{"return 1, {'a': 'b'}", nan, verify.NotScored, "the named number string: string; accepted: a name", ""},
+		{"return 1, {'a': 'b'}", nan, verify.NotScored, "the named number \"a\": string; accepted: a name", ""},
 		{"return 1, {'a': float('inf')}", nan, verify.NotScored, "the named number", ""},
-		{"return 1, {2: 2}", nan, verify.NotScored, "the named number int: int", ""},
+		{"return 1, {2: 2}", nan, verify.NotScored, "the named number \"a key of type int\": number", ""},
 		{"return 1, {'a%d' % i: i for i in range(40)}", nan, verify.NotScored, "40 named numbers; accepted: at most 32", ""},
 		{"return None, 'no key'", nan, verify.NotScored, "no key", ""},
 		{"pass", nan, verify.NotScored, "mine.star says None", ""},
@@ -128,20 +132,20 @@ func TestScriptErrors(t *testing.T) {
 		"x = 1\n":                          "mine.star has no function reward(row, completion)",
 		"reward = 3\n":                     "has no function reward(row, completion)",
 		"def reward(row):\n    return 1\n": "has no function reward(row, completion)",
-		"def reward(row, *more):\n    return 1\n":   "has no function reward(row, completion)",
-		"load('x.star', 'y')\n" + good:              "load() is not accepted",
-		good + "x = [][1]\n":                        "mine.star:3: index 1 out of range",
-		good + "for i in range(10000000): pass\n":   "numbers; accepted: at most",
-		good + "[i for i in range(1000000)]\n":      "more than 1000000 steps",
-		"def f(): return [1]\nf()[0] += 1\n" + good: "mine.star:2:8: a call on the left of += is not accepted",
-		"while True: pass\n" + good:                 "does not support while loops",
-		"import os\n" + good:                        "mine.star:1:",
-		strings.Repeat("#", MaxScriptBytes) + "\n1": "accepted: at most 65536",
-		"open('/etc/passwd')\n" + good:              "undefined: open",
-		"time.now()\n" + good:                       "undefined: time",
-		"$apply(1, 2, 3)\n" + good:                  "mine.star:1:",
+		"def reward(row, *more):\n    return 1\n":          "has no function reward(row, completion)",
+		"load('x.star', 'y')\n" + good:                     "load() is not accepted",
+		good + "x = [][1]\n":                               "mine.star:3: index 1 out of range",
+		good + "for i in range(10000000): pass\n":          "numbers; accepted: at most",
+		good + "[i for i in range(1000000)]\n":             "more than 1000000 steps",
+		"def f(): return [1]\nf()[0] += 1\n" + good:        "mine.star:2:8: a call on the left of += is not accepted",
+		"while True: pass\n" + good:                        "does not support while loops",
+		"import os\n" + good:                               "mine.star:1:",
+		strings.Repeat("#", verify.MaxScriptBytes) + "\n1": "accepted: at most 65536",
+		"open('/etc/passwd')\n" + good:                     "undefined: open",
+		"time.now()\n" + good:                              "undefined: time",
+		"$apply(1, 2, 3)\n" + good:                         "mine.star:1:",
 	} {
-		_, err := newScript(Verifier{Name: "mine", Starlark: "mine.star", Source: source})
+		_, err := New(Script{"mine.star", source, 0, 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", source, err, want)
 		}
@@ -155,7 +159,7 @@ func TestScriptIsPure(t *testing.T) {
 		t.Error("a script changed its row")
 	}
 	source := "seen = []\ndef reward(row, completion):\n    seen.append(1)\n    return 1\n"
-	v, err := newScript(Verifier{Name: "mine", Source: source})
+	v, err := New(Script{"mine.star", source, 0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,62 +186,9 @@ func TestScriptParallel(t *testing.T) {
 	all.Wait()
 }
 
-// TestVerifierErrors: what is wrong with a declared verifier, at which key.
-func TestVerifierErrors(t *testing.T) {
-	many := make([]Verifier, maxVerifiers+1)
-	for i := range many {
-		many[i] = Verifier{Name: fmt.Sprintf("v%d", i), Verifier: "format"}
-	}
-	for _, c := range []struct {
-		declared  []Verifier
-		index     int
-		key, want string
-	}{
-		{[]Verifier{{Verifier: "format"}}, 0, "name", "a verifier needs a name"},
-		{[]Verifier{{Name: "Form", Verifier: "format"}}, 0, "name", "lower-case letters"},
-		{[]Verifier{{Name: "one", Verifier: "format"}}, 0, "name", `"one" is a named formula`},
-		{[]Verifier{{Name: "pi", Verifier: "format"}}, 0, "name", `"pi" is a constant`},
-		{[]Verifier{{Name: "reward", Verifier: "format"}}, 0, "name", `"reward" is the reward itself`},
-		{[]Verifier{{Name: "lines", Verifier: "format"}}, 0, "name", `"lines" is a fact`},
-		{[]Verifier{{Name: "task", Verifier: "format"}}, 0, "name", `"task" is the task's verdict`},
-		{[]Verifier{{Name: "and", Verifier: "format"}}, 0, "name", `"and" is an operator`},
-		{[]Verifier{{Name: "a", Verifier: "format"}, {Name: "a", Verifier: "format"}}, 1, "name", `two verifiers are called "a"`},
-		{[]Verifier{{Name: "a"}}, 0, "verifier", "it does not say what to check"},
-		{[]Verifier{{Name: "a", Verifier: "format", Source: "x"}}, 0, "verifier", "cannot be set together"},
-		{[]Verifier{{Name: "a", Verifier: "fromat"}}, 0, "verifier", `"fromat" is not known`},
-		{[]Verifier{{Name: "a", Verifier: "format", Options: map[string]any{"x": 1}}}, 0, "options", "unknown key x; known here: tags, pattern"},
-		{[]Verifier{{Name: "a", Verifier: "format", Range: [2]float64{0, 2}}}, 0, "range", "range goes with starlark"},
-		{[]Verifier{{Name: "a", Source: "x", Options: map[string]any{"x": 1}}}, 0, "options", "options go with verifier"},
-		{[]Verifier{{Name: "a", Source: "x", Range: [2]float64{2, 2}}}, 0, "starlark", "the first below the second"},
-		{[]Verifier{{Name: "a", Source: "x", Range: [2]float64{0, math.Inf(1)}}}, 0, "starlark", "two finite numbers"},
-		{many, maxVerifiers, "", "17 verifiers; accepted: at most 16"},
-	} {
-		_, err := Compile("task", c.declared)
-		all, ok := err.(Errors)
-		if !ok || all[0].Verifier != c.index || all[0].Key != c.key || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %s", c.declared, err, c.want)
-		}
-	}
-}
-
-// TestJudge: the declared verifiers judge in their order.
-func TestJudge(t *testing.T) {
-	p, err := Compile("task*form - mine", []Verifier{
-		{Name: "form", Verifier: "regex", Options: map[string]any{"pattern": "[0-9]+"}},
-		{Name: "mine", Source: "def reward(row, completion):\n    return len(completion)\n", Range: [2]float64{0, 9}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := p.Judge(verify.Problem{}, "123")
-	if len(v) != 2 || v[0].Verdict != verify.Right || v[1].Score != 3 {
-		t.Errorf("%+v", v)
-	}
-}
-
 // BenchmarkScript: a call of a short script.
 func BenchmarkScript(b *testing.B) {
-	v, err := newScript(Verifier{Name: "mine", Source: "def reward(row, completion):\n    return min(len(completion), 400) / 400\n"})
+	v, err := New(Script{"mine.star", "def reward(row, completion):\n    return min(len(completion), 400) / 400\n", 0, 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -257,7 +208,7 @@ func FuzzScript(f *testing.F) {
 		f.Add(source, "a completion 12")
 	}
 	f.Fuzz(func(t *testing.T, source, completion string) {
-		v, err := newScript(Verifier{Name: "mine", Source: source})
+		v, err := New(Script{"mine.star", source, 0, 1})
 		if err != nil {
 			return
 		}
@@ -283,7 +234,7 @@ func TestBudgetedOperators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := scripted(t, "return str("+expression+") == row.question or str("+expression+")", 0, 1).(script)
+		v := scripted(t, "return str("+expression+") == row.question or str("+expression+")", 0, 1).(Script)
 		row := verify.Problem{Question: want.String()}
 		if s, ok := starlark.AsString(want); ok {
 			row.Question = s

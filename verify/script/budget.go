@@ -1,4 +1,4 @@
-package reward
+package script
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	starmath "go.starlark.net/lib/math"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -24,7 +23,9 @@ const growthLeft = "growth left" // thread-local *int, bytes
 
 // predeclared is what scripts see besides Starlark's universe.
 var predeclared = starlark.StringDict{
-	"math":    starmath.Module, // sqrt, exp, log, floor ...: pure functions
+	"math":    modules["math"],
+	"json":    modules["json"],
+	"re":      modules["re"],
 	"range":   starlark.NewBuiltin("range", boundedRange),
 	applyName: starlark.NewBuiltin("operator", apply),
 	roomName:  starlark.NewBuiltin("operator", room),
