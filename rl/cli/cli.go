@@ -251,7 +251,7 @@ var (
 	jsonFlag    = &cli.BoolFlag{Name: "json", Usage: "write JSON"}
 	inFlag      = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
 	// Of lines, which may name their own.
-	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "`VERIFIER` for lines that name none: a name that rlzero verifiers lists, \"NAME key=value\", or a script of yours, FILE.star or FILE.py"}
+	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier for lines that name none: a name that rlzero verifiers lists, \"NAME key=value\", or a script of yours, FILE.star or FILE.py"}
 )
 
 // input opens the file of --in; - and /dev/stdin mean standard input.
