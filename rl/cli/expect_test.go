@@ -11,6 +11,9 @@ import (
 // and the stages before RL. What counts is not due again; what was measured before a change comes
 // first, in the order of the file.
 func TestDue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: opens every recipe with expectations, several times")
+	}
 	all := 0
 	for _, p := range presets.All() {
 		all += len(p.Expects)

@@ -42,7 +42,11 @@ func TestDrawnRows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if v, err := verify.Grade(raw, ""); err != nil || v.Verdict != verify.Right {
+				want := verify.Right
+				if f.Name == "guess" { // an episode is judged as it is played
+					want = verify.Wrong
+				}
+				if v, err := verify.Grade(raw, ""); err != nil || v.Verdict != want {
 					t.Errorf("%s, %s: %s: %+v, %v", f.Name, form, raw, v, err)
 				}
 			}

@@ -46,6 +46,9 @@ func (w *with) NewBuffer(label string, size int) (gpu.Buffer, error) {
 // named; the next larger group does not; ways that keep less take longer contexts; and
 // nothing of the model's size is allocated.
 func TestModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: plans many models")
+	}
 	folder := filepath.Join(fixtures.Selection(t, "models"), "qwen3_tied_f32")
 	c, err := hf.ReadConfig(folder)
 	if err != nil {

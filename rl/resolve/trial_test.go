@@ -19,6 +19,9 @@ func small(t *testing.T, method string, more ...string) (*Opened, error) {
 
 // TestNoPresetIsFound: a trial finds nothing in the recipes and methods of the program.
 func TestNoPresetIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: tries the method of every recipe")
+	}
 	for _, p := range presets.All() {
 		r, err := recipe.Load(p.Name, nil)
 		if err != nil {
