@@ -50,13 +50,13 @@ var never = []struct {
 // (CONTRIBUTING.md).
 var modules = []struct{ name, where string }{
 	{"github.com/BurntSushi/toml", "internal/settings rl/algo rl/doctor rl/receipt rl/recipe/presets"},
-	{"github.com/andybalholm/brotli", "rl/table/parquet"},
+	{"github.com/andybalholm/brotli", "rl/table/internal/parquet"},
 	{"github.com/cogentcore/webgpu", "gpu/webgpu/internal/wgpu"},
 	{"github.com/dlclark/regexp2/v2", "model/text"},
 	{"github.com/ebitengine/purego", "gpu/internal/vk"},
-	{"github.com/klauspost/compress", "rl/fleet/delta rl/table/parquet"},
+	{"github.com/klauspost/compress", "rl/fleet/bus/internal/delta rl/table/internal/parquet"},
 	{"github.com/nats-io", "rl/fleet/bus"},
-	{"github.com/pierrec/lz4/v4", "rl/table/parquet"},
+	{"github.com/pierrec/lz4/v4", "rl/table/internal/parquet"},
 	{"github.com/rogpeppe/go-internal", "internal/blackbox"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", "model/grammar verify"},
 	{"github.com/tetratelabs/wazero", "verify/program/internal/wasm"},

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/rl/algo/stats"
+	"github.com/rlzero/rlzero/internal/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/record"
 )

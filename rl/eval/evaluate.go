@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/stats"
 	"github.com/rlzero/rlzero/internal/terminal"
-	"github.com/rlzero/rlzero/rl/algo/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/rlzero/rlzero/internal/settings"
-	"github.com/rlzero/rlzero/rl/algo/schedule"
+	"github.com/rlzero/rlzero/rl/recipe/internal/schedule"
 )
 
 // rule is how a step is made of the gradient: those of torch.optim, as package model has them.

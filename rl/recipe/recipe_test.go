@@ -15,7 +15,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
-	"github.com/rlzero/rlzero/rl/algo/schedule"
+	"github.com/rlzero/rlzero/rl/recipe/internal/schedule"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/rl/table/parquet"
+	"github.com/rlzero/rlzero/rl/table/internal/parquet"
 )
 
 // readParquet reads a Parquet file.

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/rlzero/rlzero/rl/fleet"
-	"github.com/rlzero/rlzero/rl/fleet/delta"
+	"github.com/rlzero/rlzero/rl/fleet/bus/internal/delta"
 )
 
 // deltas is the difference of the policy's weights from those before. It is made when a

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/rlzero/rlzero/rl/fleet"
-	"github.com/rlzero/rlzero/rl/fleet/delta"
+	"github.com/rlzero/rlzero/rl/fleet/bus/internal/delta"
 )
 
 // greeted is a trainer, and the connection of a worker that it has let in.
