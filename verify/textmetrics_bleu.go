@@ -67,15 +67,6 @@ type bleuStatistics struct {
 	textLength, referenceSize int
 }
 
-func (s *bleuStatistics) add(t bleuStatistics) {
-	for n := range s.correct {
-		s.correct[n] += t.correct[n]
-		s.total[n] += t.total[n]
-	}
-	s.textLength += t.textLength
-	s.referenceSize += t.referenceSize
-}
-
 func (o bleuOptions) statistics(text string, references []string) bleuStatistics {
 	got := o.tokenize(text)
 	s := bleuStatistics{textLength: len(got)}

@@ -152,3 +152,13 @@ func isCorpusOfRun(o bleuOptions, pairs []metricPair, n int, want float64) bool 
 	}
 	return false
 }
+
+// add adds the statistics of a text to those of a corpus.
+func (s *bleuStatistics) add(t bleuStatistics) {
+	for n := range s.correct {
+		s.correct[n] += t.correct[n]
+		s.total[n] += t.total[n]
+	}
+	s.textLength += t.textLength
+	s.referenceSize += t.referenceSize
+}

@@ -62,7 +62,7 @@ func TestDoor(t *testing.T) {
 		{"deleting", "DELETE", nil, 405},
 	} {
 		got := answered(t, s, c.method, "/", c.change)
-		if got.StatusCode != c.want || got.Header.Get("Content-Security-Policy") != Policy || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+		if got.StatusCode != c.want || got.Header.Get("Content-Security-Policy") != policy || got.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: status %d, want %d, headers %v", c.name, got.StatusCode, c.want, got.Header)
 		}
 	}

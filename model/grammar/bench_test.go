@@ -32,7 +32,7 @@ func BenchmarkAllow(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		set := make([]uint32, v.Words())
+		set := make([]uint32, v.words())
 		pass := func(b *testing.B, g *Grammar) {
 			s := g.Start()
 			for i, id := range ids {

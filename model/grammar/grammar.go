@@ -100,7 +100,7 @@ func New(v *Vocabulary, ends []int, f Form) (*Grammar, error) {
 	if !b.trim(start, &v.bytes) {
 		return nil, errors.New("the model's vocabulary cannot write it: it has no tokens for single characters")
 	}
-	g := &Grammar{vocab: v, ends: ends, nodes: b.nodes, path: make([]*config, v.deep+1), scratch: make([]uint32, v.Words())}
+	g := &Grammar{vocab: v, ends: ends, nodes: b.nodes, path: make([]*config, v.deep+1), scratch: make([]uint32, v.words())}
 	g.classes()
 	g.forget()
 	return g, nil
@@ -329,9 +329,6 @@ func (g *Grammar) Start() State {
 	defer g.mu.Unlock()
 	return State{g, g.start}
 }
-
-// Done says whether the text may end here.
-func (s State) Done() bool { return s.c.done }
 
 // Allow sets the bits of the tokens that may come next, and clears the others. The error is
 // [ErrReadings] if there is none, and [ErrMemory] if they cannot be found out.

@@ -28,7 +28,7 @@ func reads(t testing.TB, g *Grammar, text string) bool {
 	for i := range len(text) {
 		s = s.Next(int(text[i]))
 	}
-	return s.Done()
+	return s.c.done
 }
 
 func made(t testing.TB, f Form) *Grammar {
@@ -180,7 +180,7 @@ func TestReadings(t *testing.T) {
 	g := made(t, JSON([]byte(`{"$ref":"#/$defs/a","$defs":{
 		"a":{"anyOf":[{"type":"null"},{"type":"array","items":{"$ref":"#/$defs/a"},"minItems":1,"maxItems":1},{"type":"array","items":{"$ref":"#/$defs/a"},"minItems":1,"maxItems":2}]}}}`)))
 	s := g.Start()
-	set := make([]uint32, g.vocab.Words())
+	set := make([]uint32, g.vocab.words())
 	for i := range 30 {
 		if err := s.Allow(set); err != nil {
 			if !errors.Is(err, ErrReadings) || i < 5 {
@@ -210,7 +210,7 @@ func TestAllow(t *testing.T) {
 				if r.IntN(20) == 0 {
 					g.forget()
 				}
-				set := make([]uint32, v.Words())
+				set := make([]uint32, v.words())
 				if err := s.Allow(set); err != nil {
 					t.Fatal(err)
 				}
@@ -218,7 +218,7 @@ func TestAllow(t *testing.T) {
 				for id, token := range v.tokens {
 					want := s.Next(id).c != dead
 					if id == end {
-						want = s.Done()
+						want = s.c.done
 					}
 					if got := set[id/32]>>(id%32)&1 == 1; got != want {
 						t.Fatalf("%s: token %q: %v, want %v", schema, token, got, want)
@@ -243,7 +243,7 @@ func TestAlphabet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := make([]uint32, v.Words())
+	set := make([]uint32, v.words())
 	if err := g.Start().Allow(set); err != nil || set[0] != 1 {
 		t.Errorf("%b, %v, want [ alone", set[0], err)
 	}
@@ -281,7 +281,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := make([]uint32, g.vocab.Words())
+	set := make([]uint32, g.vocab.words())
 	start := g.Start()
 	for range 2 {
 		if err := start.Next(4).Allow(set); !errors.Is(err, ErrMemory) {
@@ -300,10 +300,10 @@ func TestMemory(t *testing.T) {
 func TestBehindEnd(t *testing.T) {
 	for _, f := range []Form{Text("a"), Object(), Text("abc")} {
 		g := made(t, f)
-		set := make([]uint32, g.vocab.Words())
+		set := make([]uint32, g.vocab.words())
 		for _, id := range []int{256, 'z'} {
 			s := g.Start().Next(id).Next('a').Next(256)
-			if err := s.Allow(set); !errors.Is(err, ErrReadings) || s.Done() {
+			if err := s.Allow(set); !errors.Is(err, ErrReadings) || s.c.done {
 				t.Errorf("after %d: %v", id, err)
 			}
 		}

@@ -111,13 +111,13 @@ func TestValid(t *testing.T) {
 func someText(t *testing.T, g *Grammar, r *rand.Rand, end int) (text []byte, ended bool) {
 	t.Helper()
 	s := g.Start()
-	set := make([]uint32, g.vocab.Words())
+	set := make([]uint32, g.vocab.words())
 	for n := range 3000 {
 		if err := s.Allow(set); err != nil {
 			t.Fatalf("after %s: %v", text, err)
 		}
 		has := func(id int) bool { return set[id/32]>>(id%32)&1 == 1 }
-		if has(end) != s.Done() {
+		if has(end) != s.c.done {
 			t.Fatal("the end is allowed where the text is not done, or the other way round")
 		}
 		if has(end) && r.IntN(2) == 0 {
@@ -185,7 +185,7 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, r, set := g.Start(), newDice(1), make([]uint32, v.Words())
+		s, r, set := g.Start(), newDice(1), make([]uint32, v.words())
 		for range 20 {
 			if err := s.Allow(set); err != nil {
 				if !errors.Is(err, ErrReadings) {

@@ -81,8 +81,8 @@ func (v *Vocabulary) close(path []int32) {
 	}
 }
 
-// Words is the number of words of 32 bits that have a bit for each token.
-func (v *Vocabulary) Words() int { return (len(v.tokens) + 31) / 32 }
+// words is the number of words of 32 bits that have a bit for each token.
+func (v *Vocabulary) words() int { return (len(v.tokens) + 31) / 32 }
 
 // TokenBytes stand for a token that is no text, such as one that begins the call of a tool:
 // bytes that no text has.

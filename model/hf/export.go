@@ -68,5 +68,5 @@ func hubID(name, dir string) string {
 
 // named is a tensor of the set, to be written in a type.
 func (ts *TensorSet) named(name string, typ gguf.Type) NamedTensor {
-	return NamedTensor{Name: name, Shape: ts.Shape(name), Type: typ, Data: func() ([]float32, error) { return ts.Read(name) }}
+	return NamedTensor{Name: name, Shape: ts.shape(name), Type: typ, Data: func() ([]float32, error) { return ts.Read(name) }}
 }

@@ -23,7 +23,7 @@ func (f *Folder) Merge(dir string) error {
 	for name, t := range f.Tensors.tensors {
 		module, weight := strings.CutSuffix(name, ".weight")
 		a, b := AdapterTensor(module, "A"), AdapterTensor(module, "B")
-		if !weight || ts.Shape(a) == nil {
+		if !weight || ts.shape(a) == nil {
 			continue
 		}
 		_, scale := cfg.Of(module)
@@ -67,7 +67,7 @@ func mergeLoRA(w []float32, from int, ts *TensorSet, aName, bName string, scale 
 	if err != nil {
 		return err
 	}
-	shape := ts.Shape(aName)
+	shape := ts.shape(aName)
 	rank, in := shape[0], shape[1]
 	b, err := ts.readRows(bName, from, len(w)/in)
 	if err != nil {

@@ -323,8 +323,8 @@ func (ts *TensorSet) Names() []string {
 	return names
 }
 
-// Shape is a tensor's shape, nil if the set does not hold it.
-func (ts *TensorSet) Shape(name string) []int {
+// shape is a tensor's shape, nil if the set does not hold it.
+func (ts *TensorSet) shape(name string) []int {
 	return slices.Clone(ts.tensors[name].shape)
 }
 

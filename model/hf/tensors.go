@@ -175,7 +175,7 @@ func CheckAdapter(want []TensorSpec, ts *TensorSet) error {
 	known := map[string]bool{}
 	for _, spec := range want {
 		known[spec.Name] = true
-		if found := ts.Shape(spec.Name); found == nil {
+		if found := ts.shape(spec.Name); found == nil {
 			return fmt.Errorf("tensor %s is missing", spec.Name)
 		} else if !slices.Equal(found, spec.Shape) {
 			return fmt.Errorf("tensor %s: found shape %v, accepted: %v", spec.Name, found, spec.Shape)

@@ -26,9 +26,9 @@ type Settings struct {
 	Seed        uint64
 }
 
-// Truncated says whether a filter makes the sampled distribution differ from
+// truncated says whether a filter makes the sampled distribution differ from
 // the one whose log-probs are reported.
-func (s Settings) Truncated() bool {
+func (s Settings) truncated() bool {
 	return s.Temperature > 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1 || s.MinP > 0)
 }
 

@@ -136,7 +136,7 @@ func (r *stepRows) addDraw(row int, g *group, s *sequence, at int, guide Guide) 
 	if topP <= 0 || topP > 1 {
 		topP = 1
 	}
-	r.filtered = r.filtered || p.Truncated()
+	r.filtered = r.filtered || p.truncated()
 	r.idx = append(r.idx, uint32(row))
 	r.invTemp = append(r.invTemp, statInv)
 	r.rowp = append(r.rowp, math.Float32bits(inv), uint32(p.TopK), device.Float(topP), device.Float(p.MinP),

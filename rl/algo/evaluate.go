@@ -327,7 +327,7 @@ func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (answer, err
 		}
 		column, ok := step.Parts[name]
 		if !ok && u != nil {
-			part, err := u.Part(name)
+			part, err := u.part(name)
 			if err != nil {
 				return out, err
 			}

@@ -159,7 +159,7 @@ func kto(t *testing.T, f *goldenFile, g *golden) {
 	// TRL's margin is between the means of all good and all bad ones; ours is of pairs.
 	u := s.sameUpdate(g, m, map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "logps/chosen": "preference/chosen_nats", "logps/rejected": "preference/rejected_nats"})
 	if part == "kto" {
-		anchor, err := u.Part("kto_anchor")
+		anchor, err := u.part("kto_anchor")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ func withUnknown(sampler, start [][]float64) [][]float64 {
 func (s *step) sameCorrection(u *Update, h hyper, want [][]float64) {
 	s.t.Helper()
 	part := trlCorrections[h.str("is_mode")]
-	c, err := u.Part(part)
+	c, err := u.part(part)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 		}
 		before := newStep(t, f, mask, groups)
 		before.completions("reward", sampled)
-		v, err := before.update(chosen(t, "", map[string]float64{"beta_1": h.num("beta1"), "loss": 0}, map[string]string{"part": "v_star"})).Part("part")
+		v, err := before.update(chosen(t, "", map[string]float64{"beta_1": h.num("beta1"), "loss": 0}, map[string]string{"part": "v_star"})).part("part")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 		u := s.sameUpdate(g, m, nil)
 		metrics := value[map[string]json.RawMessage](t, g.Out, "metrics")
 		for part, theirs := range map[string]string{"implied_reward": "implicit_reward", "above_v_star": "advantage"} {
-			c, err := u.Part(part)
+			c, err := u.part(part)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +387,7 @@ func TestFormulasTRLMasks(t *testing.T) {
 // and tokens without a value are not compared.
 func (s *step) samePart(u *Update, name string, want [][]float64) {
 	s.t.Helper()
-	c, err := u.Part(name)
+	c, err := u.part(name)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (s *step) verlChoice(g *golden, m Method) {
 			probe.add(f.Name, c)
 		}
 		probe.add("noise", formula.Column{Level: formula.Token, V: make([]float64, len(flat))})
-		open, err := probe.update(m).Part("cov_open")
+		open, err := probe.update(m).part("cov_open")
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -334,7 +334,7 @@ func (s *step) verlWhiten(g *golden, in map[string]json.RawMessage) {
 		s.samePart(u, part, matrix(s.t, g.Out, out))
 	}
 	for part, out := range map[string]string{"middle": "mean", "unbiased": "var_unbiased", "biased": "var_biased"} {
-		c, err := u.Part(part)
+		c, err := u.part(part)
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -300,8 +300,8 @@ func (a *Algorithm) measure(values *formula.Values, now bool) (map[string]float6
 	return out, nil
 }
 
-// Part is the value of a part over the update.
-func (u *Update) Part(name string) (formula.Column, error) { return u.values.Column(name) }
+// part is the value of a part over the update.
+func (u *Update) part(name string) (formula.Column, error) { return u.values.Column(name) }
 
 // runValue is the value of a part of the run's level.
 func runValue(values *formula.Values, name string) (float64, error) {

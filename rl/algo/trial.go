@@ -124,7 +124,7 @@ func (s *tried) update(u *Update, made []Made, rewards []float64, k int) error {
 		s.gradient = s.gradient || slices.ContainsFunc(d.V, func(x float64) bool { return x != 0 })
 	}
 	if _, _, there := s.a.program.Level("weight"); there {
-		w, err := u.Part("weight")
+		w, err := u.part("weight")
 		if err != nil {
 			return err
 		}

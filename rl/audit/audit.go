@@ -8,14 +8,14 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Sample is a completion to grade.
-type Sample struct {
+// sample is a completion to grade.
+type sample struct {
 	Where      string // names it, such as "line 12"
 	Row        verify.Problem
 	Completion string
 	Ended      bool // not cut off at a length limit
-	First      Grader
-	Second     *Grader // nil: there is only one
+	First      grader
+	Second     *grader // nil: there is only one
 	Again      bool    // the sample was added before, with other graders
 	// Stored is the verdict that was recorded when the completion was made; ""
 	// where none was.
@@ -37,8 +37,8 @@ const (
 // into one count.
 const mostReasons = 1000
 
-// Auditor collects samples.
-type Auditor struct {
+// auditor collects samples.
+type auditor struct {
 	limit  int // examples of each kind
 	report Report
 	pairs  map[[2]string]*collected
@@ -47,27 +47,27 @@ type Auditor struct {
 // collected is a pair of graders with what its report is made from.
 type collected struct {
 	*Pair
-	graders []Grader
+	graders []grader
 	rows    []verify.Problem
 	seen    map[string]bool
 	counts  [2]struct{ rules, reasons map[string]Count }
 }
 
-// New is an auditor whose report shows at most limit examples of each kind.
-func New(source string, limit int) *Auditor {
-	return &Auditor{limit: limit, report: Report{Source: source}, pairs: map[[2]string]*collected{}}
+// newAuditor is an auditor whose report shows at most limit examples of each kind.
+func newAuditor(source string, limit int) *auditor {
+	return &auditor{limit: limit, report: Report{Source: source}, pairs: map[[2]string]*collected{}}
 }
 
-// Lose counts a sample whose row is not to be had.
-func (a *Auditor) Lose(where, reason string) {
+// lose counts a sample whose row is not to be had.
+func (a *auditor) lose(where, reason string) {
 	a.report.Lost.N++
 	if len(a.report.Lost.Examples) < a.limit {
 		a.report.Lost.Examples = append(a.report.Lost.Examples, where+": "+reason)
 	}
 }
 
-// Add grades a sample.
-func (a *Auditor) Add(s Sample) {
+// add grades a sample.
+func (a *auditor) add(s sample) {
 	p := a.pair(s)
 	if !s.Again {
 		a.report.Samples++
@@ -92,9 +92,9 @@ func (a *Auditor) Add(s Sample) {
 	}
 }
 
-func (a *Auditor) pair(s Sample) *collected {
+func (a *auditor) pair(s sample) *collected {
 	key := [2]string{s.First.Name}
-	graders := []Grader{s.First}
+	graders := []grader{s.First}
 	if s.Second != nil {
 		key[1] = s.Second.Name
 		graders = append(graders, *s.Second)
@@ -147,7 +147,7 @@ func ordered(counts map[string]Count) []Count {
 	return all
 }
 
-func (p *collected) compare(s Sample, first, second verify.Verdict, limit int) {
+func (p *collected) compare(s sample, first, second verify.Verdict, limit int) {
 	p.Cells[index(first.Verdict)][index(second.Verdict)]++
 	if first.Verdict == second.Verdict && (first.Verdict == verify.NotScored || first.Score == second.Score) {
 		return
@@ -158,7 +158,7 @@ func (p *collected) compare(s Sample, first, second verify.Verdict, limit int) {
 	}
 }
 
-func (a *Auditor) compareStored(s Sample, first verify.Verdict) {
+func (a *auditor) compareStored(s sample, first verify.Verdict) {
 	if s.Stored == "" {
 		return
 	}
@@ -177,9 +177,9 @@ func (a *Auditor) compareStored(s Sample, first verify.Verdict) {
 	}
 }
 
-// Report tries the attacks and returns everything. Call it once, after the last
+// end tries the attacks and returns everything. Call it once, after the last
 // Add.
-func (a *Auditor) Report() *Report {
+func (a *auditor) end() *Report {
 	for _, pair := range a.report.Pairs {
 		key := [2]string{pair.Graders[0].Name}
 		if len(pair.Graders) > 1 {
@@ -189,15 +189,15 @@ func (a *Auditor) Report() *Report {
 		for i := range p.Graders {
 			p.Graders[i].Rules, p.Graders[i].Reasons = ordered(p.counts[i].rules), ordered(p.counts[i].reasons)
 		}
-		p.Attacks = Attacks(p.graders, p.rows)
+		p.Attacks = attacks(p.graders, p.rows)
 	}
 	return &a.report
 }
 
-// Attacks tries every attack on the rows under the graders, of which the first
+// attacks tries every attack on the rows under the graders, of which the first
 // decides which attacks and which forms. Attacks that make no text of these rows
 // are left out.
-func Attacks(graders []Grader, rows []verify.Problem) []AttackResult {
+func attacks(graders []grader, rows []verify.Problem) []AttackResult {
 	var results []AttackResult
 	kind := kindOf(graders[0].likened)
 	all := targets(graders[0], rows)

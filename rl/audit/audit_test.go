@@ -46,8 +46,8 @@ func sums(n int) []verify.Problem {
 	return rows
 }
 
-func fake(name string, pays func(row verify.Problem, completion string) bool) Grader {
-	return OfFunc(name, "number", func(row verify.Problem, completion string, _ bool) verify.Verdict {
+func fake(name string, pays func(row verify.Problem, completion string) bool) grader {
+	return ofFunc(name, "number", func(row verify.Problem, completion string, _ bool) verify.Verdict {
 		if pays(row, completion) {
 			return verify.Accept("", "fake", "paid")
 		}
@@ -55,12 +55,12 @@ func fake(name string, pays func(row verify.Problem, completion string) bool) Gr
 	})
 }
 
-func auditOf(first Grader, second *Grader, rows []verify.Problem) *Report {
-	a := New("test", 3)
+func auditOf(first grader, second *grader, rows []verify.Problem) *Report {
+	a := newAuditor("test", 3)
 	for i, row := range rows {
-		a.Add(Sample{Where: fmt.Sprint("line ", i+1), Row: row, Completion: row.Answer, Ended: true, First: first, Second: second})
+		a.add(sample{Where: fmt.Sprint("line ", i+1), Row: row, Completion: row.Answer, Ended: true, First: first, Second: second})
 	}
-	return a.Report()
+	return a.end()
 }
 
 // TestPlanted: each hole is found by the attack that is there for it, and a
@@ -90,18 +90,18 @@ func TestByChance(t *testing.T) {
 		answer, attack string
 		chance         int
 	}{{"", "empty", 1}, {" ", "blank", 1}, {"Solution", "trigger phrase", 1}, {"inf", "not a number", 1}, {"10^1000", "huge number", 1}, {"6", "huge number", 0}} {
-		for _, r := range Attacks([]Grader{exact}, []verify.Problem{{Question: "What?", Answer: c.answer}}) {
+		for _, r := range attacks([]grader{exact}, []verify.Problem{{Question: "What?", Answer: c.answer}}) {
 			if r.Name == c.attack && (r.Earned[0].ByChance != c.chance || r.Earned[0].Paid != 0) {
 				t.Errorf("%q on the answer %q: %+v, want %d by chance", c.attack, c.answer, r.Earned[0], c.chance)
 			}
 		}
 	}
 	for _, answer := range []string{"49", "49.0", "7"} {
-		g, err := NewGrader("math", nil)
+		g, err := newGrader("math", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range Attacks([]Grader{g}, []verify.Problem{{Question: "What is it?", Answer: answer}}) {
+		for _, r := range attacks([]grader{g}, []verify.Problem{{Question: "What is it?", Answer: answer}}) {
 			if r.Hopeless && r.Earned[0].Paid > 0 {
 				t.Errorf("math on the answer %s: %d tries of %q are paid: %+v", answer, r.Earned[0].Paid, r.Name, r.Earned[0].Example)
 			}
@@ -122,7 +122,7 @@ func TestByChance(t *testing.T) {
 // TestCounts: a report counted by hand.
 func TestCounts(t *testing.T) {
 	digits := fake("digits", planted[0].pays)
-	lenient := OfFunc("lenient", "f1", func(row verify.Problem, c string, ended bool) verify.Verdict {
+	lenient := ofFunc("lenient", "f1", func(row verify.Problem, c string, ended bool) verify.Verdict {
 		switch {
 		case row.Answer == "none":
 			return verify.Abstain("the row has no answer")
@@ -132,17 +132,17 @@ func TestCounts(t *testing.T) {
 		return verify.Accept(c, "all", "paid")
 	})
 	half, one := 0.5, 1.0
-	a := New("test", 1)
+	a := newAuditor("test", 1)
 	add := func(where, answer, completion string, ended bool, stored string, score *float64) {
-		a.Add(Sample{Where: where, Row: verify.Problem{Question: "Q", Answer: answer}, Completion: completion, Ended: ended, First: digits, Second: &lenient, Stored: stored, StoredScore: score})
+		a.add(sample{Where: where, Row: verify.Problem{Question: "Q", Answer: answer}, Completion: completion, Ended: ended, First: digits, Second: &lenient, Stored: stored, StoredScore: score})
 	}
 	add("1", "7", "7", true, verify.Right, &one)
 	add("2", "7", "seven", true, verify.Right, nil)
 	add("3", "none", "7", true, "", nil)
 	add("4", "none", "x", true, verify.Wrong, nil)
 	add("5", "7", "x", false, verify.Wrong, &half)
-	a.Lose("6", "of another recipe")
-	r := a.Report()
+	a.lose("6", "of another recipe")
+	r := a.end()
 	p := r.Pairs[0]
 	if r.Samples != 5 || r.Lost.N != 1 || r.Stored.N != 4 || r.Stored.Differ != 2 || len(r.Stored.Examples) != 1 || r.Stored.Examples[0].Where != "2" {
 		t.Errorf("%+v", r)
@@ -152,7 +152,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("cells %v, %d differ", p.Cells, p.Disagreed)
 	}
 	second := p.Graders[1]
-	if second.Mean() != 2.5/3 || second.NotScored() != 0.4 || !slices.Equal(second.Reasons, []Count{{"the row has no answer", 2, 0}}) ||
+	if second.mean() != 2.5/3 || second.notScored() != 0.4 || !slices.Equal(second.Reasons, []Count{{"the row has no answer", 2, 0}}) ||
 		!slices.Equal(second.Rules, []Count{{"all", 2, 2}, {"half", 1, 0}}) {
 		t.Errorf("%+v", second)
 	}
@@ -181,7 +181,7 @@ func TestCounts(t *testing.T) {
 	if last.Kind != "result" || last.OK || len(last.Problems) != len(r.Problems()) {
 		t.Errorf("the last line is %+v", last)
 	}
-	if len(New("nothing", 1).Report().Problems()) != 1 {
+	if len(newAuditor("nothing", 1).end().Problems()) != 1 {
 		t.Error("an audit of nothing finds nothing wrong")
 	}
 }

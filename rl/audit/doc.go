@@ -2,16 +2,16 @@
 // twice, shows where the graders differ, and tries on them what earns a reward
 // without being an answer.
 //
-//	samples {row, completion, stored verdict} ─> Auditor.Add ─┬─> agreement, disagreements
+//	samples {row, completion, stored verdict} ─> auditor.add ─┬─> agreement, disagreements
 //	                                                          ├─> shares by verdict and rule, reasons for not scoring
 //	                                                          ├─> stored verdicts that are not reproduced
 //	                                                          └─> some rows ─> attacks ─> what each earned
-//	                                                     Auditor.Report ─> Report.Text, Report.JSON
+//	                                                     auditor.end ─> Report.Text, Report.JSON
 //
 // # Graders
 //
 // Two for each sample: the one whose verdicts were paid, and a second one, which
-// [Second] chooses where the user names none: the same check with another way to
+// second chooses where the user names none: the same check with another way to
 // take the answer out where there is one, so that the difference is what
 // extraction costs; else a check of another kind.
 //
@@ -37,5 +37,5 @@
 //
 // Samples are not kept: memory is that of the first attackRows different rows of
 // each grader and of the examples shown. Nothing is random and nothing depends on
-// time. An Auditor is not safe for concurrent use.
+// time. An auditor is not safe for concurrent use.
 package audit

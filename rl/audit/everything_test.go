@@ -26,10 +26,10 @@ func rowsEach() int {
 
 // unpaid fails the test for every hopeless attack that is paid, and for a
 // reference that no form of an answer makes right.
-func unpaid(t *testing.T, g Grader, rows []verify.Problem) {
+func unpaid(t *testing.T, g grader, rows []verify.Problem) {
 	t.Helper()
 	tried := 0
-	for _, r := range Attacks([]Grader{g}, rows) {
+	for _, r := range attacks([]grader{g}, rows) {
 		e := r.Earned[0]
 		if r.Hopeless {
 			tried += r.Tries
@@ -65,12 +65,12 @@ func TestEveryFamily(t *testing.T) {
 				rows = append(rows, task.Draw(random.At(31, 0, uint64(i)), tasks.Train))
 			}
 			name := "task:" + f.Name
-			unpaid(t, OfFunc(name, name, task.Verify), rows)
+			unpaid(t, ofFunc(name, name, task.Verify), rows)
 			options := map[string]any{"extract": verify.ExtractNone}
 			if _, played := task.(tasks.Episodic); played { // no answer is looked for
 				options = nil
 			}
-			bare, err := NewGrader(name, options)
+			bare, err := newGrader(name, options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestEveryVerifier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := NewGrader(name, options)
+		g, err := newGrader(name, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestEveryInstruction(t *testing.T) {
 	}
 	for name, rows := range rows {
 		for _, mode := range []string{"strict", "loose"} {
-			g, err := NewGrader(name, map[string]any{"mode": mode})
+			g, err := newGrader(name, map[string]any{"mode": mode})
 			if err != nil {
 				t.Logf("%s: %v", name, err)
 				continue
@@ -205,19 +205,19 @@ func TestEveryInstruction(t *testing.T) {
 // the other of two.
 func TestSecond(t *testing.T) {
 	for _, e := range verify.Entries() {
-		name, with, ok := Second(e.Name, nil)
+		name, with, ok := second(e.Name, nil)
 		if !ok {
 			continue
 		}
-		g, err := NewGrader(name, with)
+		g, err := newGrader(name, with)
 		if err != nil {
 			t.Errorf("%s: %v", e.Name, err)
 		}
 		if g.Name == e.Name {
 			t.Errorf("the second grader of %s is itself", e.Name)
 		}
-		if again, back, _ := Second(name, with); name == e.Name {
-			if b, err := NewGrader(again, back); err != nil || b.Name == g.Name {
+		if again, back, _ := second(name, with); name == e.Name {
+			if b, err := newGrader(again, back); err != nil || b.Name == g.Name {
 				t.Errorf("the second grader of %s is itself: %v", g.Name, err)
 			}
 		}

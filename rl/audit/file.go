@@ -24,7 +24,7 @@ func File(name string, in io.Reader, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := New(name, o.Limit)
+	a := newAuditor(name, o.Limit)
 	graders := map[string]graderPair{}
 	err = lines.Input(name, in, func(n int, raw []byte) error {
 		line, err := verify.ReadLine(raw, o.Verifier)
@@ -48,14 +48,14 @@ func File(name string, in io.Reader, o Options) (*Report, error) {
 			Score, Reward *float64
 		}
 		_ = json.Unmarshal(raw, &stored) // other things of these names are none
-		if !slices.Contains(Verdicts[:], stored.Verdict) {
+		if !slices.Contains(verdictNames[:], stored.Verdict) {
 			stored.Verdict = ""
 		}
 		score := stored.Score
 		if score == nil {
 			score = stored.Reward
 		}
-		a.Add(Sample{
+		a.add(sample{
 			Where: fmt.Sprintf("line %d", n), Row: line.Problem, Completion: line.Completion, Ended: stored.Stop != "length",
 			First: pair.first, Second: pair.second, Stored: stored.Verdict, StoredScore: score,
 		})
@@ -64,17 +64,17 @@ func File(name string, in io.Reader, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Report(), nil
+	return a.end(), nil
 }
 
 // graderPair is two graders, or one.
 type graderPair struct {
-	first  Grader
-	second *Grader
+	first  grader
+	second *grader
 }
 
 // againstOf is the second grader that the user names; nil for none.
-func againstOf(o Options) (*Grader, error) {
+func againstOf(o Options) (*grader, error) {
 	if o.Against == "" {
 		return nil, nil
 	}
@@ -82,26 +82,26 @@ func againstOf(o Options) (*Grader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: --against: %w", lines.ErrInput, err)
 	}
-	g, err := NewGrader(name, options)
+	g, err := newGrader(name, options)
 	if err != nil {
 		return nil, fmt.Errorf("%w: --against: %w", lines.ErrInput, err)
 	}
 	return &g, nil
 }
 
-func newPair(verifier string, options map[string]any, against *Grader) (graderPair, error) {
-	first, err := NewGrader(verifier, options)
+func newPair(verifier string, options map[string]any, against *grader) (graderPair, error) {
+	first, err := newGrader(verifier, options)
 	if err != nil {
 		return graderPair{}, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	if against != nil {
 		return graderPair{first, against}, nil
 	}
-	name, with, ok := Second(verifier, options)
+	name, with, ok := second(verifier, options)
 	if !ok {
 		return graderPair{first: first}, nil
 	}
-	second, err := NewGrader(name, with)
+	second, err := newGrader(name, with)
 	second.Aside = true
 	return graderPair{first, &second}, err
 }

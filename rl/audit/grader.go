@@ -9,8 +9,8 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Grader judges completions. Equal names are taken for equal graders.
-type Grader struct {
+// grader judges completions. Equal names are taken for equal graders.
+type grader struct {
 	Name    string // as [verify.Parse] reads it, or a description
 	likened string // the verifier whose attacks it is tried with
 	// Judge is a pure function; ended tells that the completion ended by itself
@@ -21,26 +21,26 @@ type Grader struct {
 	Aside bool
 }
 
-// NewGrader is the verifier of a name with its options. Completions are judged
+// newGrader is the verifier of a name with its options. Completions are judged
 // whether or not they ended.
-func NewGrader(verifier string, options map[string]any) (Grader, error) {
+func newGrader(verifier string, options map[string]any) (grader, error) {
 	v, err := verify.New(verifier, options)
 	if err != nil {
-		return Grader{}, err
+		return grader{}, err
 	}
-	return OfVerifier(spell(verifier, options), verifier, v), nil
+	return ofVerifier(spell(verifier, options), verifier, v), nil
 }
 
-// OfVerifier is a grader from a verifier. Its attacks are those for verifiers of
+// ofVerifier is a grader from a verifier. Its attacks are those for verifiers of
 // the name likened.
-func OfVerifier(name, likened string, v verify.Verifier) Grader {
+func ofVerifier(name, likened string, v verify.Verifier) grader {
 	judge := func(row verify.Problem, completion string, _ bool) verify.Verdict { return v.Verify(row, completion) }
-	return OfFunc(name, likened, judge)
+	return ofFunc(name, likened, judge)
 }
 
-// OfFunc is a grader from a function, as OfVerifier is from a verifier.
-func OfFunc(name, likened string, judge func(row verify.Problem, completion string, ended bool) verify.Verdict) Grader {
-	return Grader{Name: name, likened: likened, Judge: judge}
+// ofFunc is a grader from a function, as ofVerifier is from a verifier.
+func ofFunc(name, likened string, judge func(row verify.Problem, completion string, ended bool) verify.Verdict) grader {
+	return grader{Name: name, likened: likened, Judge: judge}
 }
 
 // spell writes a verifier with its options as verify.Parse reads it.
@@ -57,7 +57,7 @@ func spell(name string, options map[string]any) string {
 	return name
 }
 
-// Second names a grader to hold against the verifier name with options; ok is
+// second names a grader to hold against the verifier name with options; ok is
 // false where there is none that says more.
 //
 //	task:*             the same, an unannounced answer being the last line, or the whole text
@@ -68,7 +68,7 @@ func spell(name string, options map[string]any) string {
 //	multiple_choice    the same, an unannounced answer being the last line
 //	f1, bleu, chrf, edit_similarity, rouge_*    squad_exact
 //	ifeval:*, ifrlvr:*, ifbench:*, instructions the other mode: loose for strict, strict for loose
-func Second(name string, options map[string]any) (second string, with map[string]any, ok bool) {
+func second(name string, options map[string]any) (second string, with map[string]any, ok bool) {
 	other := func(key, unset, other string) (string, map[string]any, bool) {
 		with := maps.Clone(options)
 		if with == nil {
@@ -83,11 +83,11 @@ func Second(name string, options map[string]any) (second string, with map[string
 	switch suite, _, _ := strings.Cut(name, ":"); suite {
 	case "task", "multiple_choice":
 		second, with, _ := other("extract", verify.ExtractAnnounced, verify.ExtractLastLine)
-		if _, err := NewGrader(second, with); err == nil {
+		if _, err := newGrader(second, with); err == nil {
 			return second, with, true
 		}
 		second, with, _ = other("extract", verify.ExtractAnnounced, verify.ExtractNone) // answers are texts, which have no last line of their own
-		_, err := NewGrader(second, with)
+		_, err := newGrader(second, with)
 		return second, with, err == nil // of an episode nothing is extracted
 	case "countdown":
 		return other("extract", verify.ExtractLastLine, verify.ExtractAnnounced)

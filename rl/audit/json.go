@@ -48,15 +48,15 @@ func (p *Pair) lines() []any {
 	}
 	var lines []any
 	for _, t := range p.Graders {
-		lines = append(lines, object{"kind": "grader", "graders": names, "grader": t.Name, "n": p.Samples, "mean": t.Mean(), "not_scored_share": t.NotScored(),
+		lines = append(lines, object{"kind": "grader", "graders": names, "grader": t.Name, "n": p.Samples, "mean": t.mean(), "not_scored_share": t.notScored(),
 			"verdicts": byVerdict(t.Verdicts), "rules": counts(t.Rules), "reasons": counts(t.Reasons)})
 	}
 	if len(names) == 2 {
 		cells := object{}
-		for i, v := range Verdicts {
+		for i, v := range verdictNames {
 			cells[v] = byVerdict(p.Cells[i])
 		}
-		lines = append(lines, object{"kind": "agreement", "graders": names, "n": p.Samples, "differ": p.Disagreed, "share": p.Agreement(), "first_then_second": cells})
+		lines = append(lines, object{"kind": "agreement", "graders": names, "n": p.Samples, "differ": p.Disagreed, "share": p.agreement(), "first_then_second": cells})
 	}
 	for _, d := range p.Disagreements {
 		lines = append(lines, object{"kind": "disagreement", "graders": names, "where": d.Where, "prompt": cut(d.Prompt), "answer": cut(d.Answer),
@@ -72,7 +72,7 @@ func (p *Pair) lines() []any {
 
 func attackLine(a AttackResult, grader string, e Earned) map[string]any {
 	line := map[string]any{"kind": "attack", "attack": a.Name, "about": a.About, "hopeless": a.Hopeless, "grader": grader, "tries": a.Tries,
-		"mean": e.Mean(), "paid": e.Paid, "by_chance": e.ByChance, "not_scored": e.NotScored, "example": nil}
+		"mean": e.mean(), "paid": e.Paid, "by_chance": e.ByChance, "not_scored": e.NotScored, "example": nil}
 	if x := e.Example; x != nil {
 		line["example"] = map[string]any{"prompt": cut(x.Prompt), "answer": cut(x.Answer), "completion": cut(x.Completion), "verdict": x.Verdict}
 	}
@@ -81,7 +81,7 @@ func attackLine(a AttackResult, grader string, e Earned) map[string]any {
 
 func byVerdict(n [4]int) map[string]int {
 	out := map[string]int{}
-	for i, v := range Verdicts {
+	for i, v := range verdictNames {
 		out[v] = n[i]
 	}
 	return out

@@ -62,11 +62,11 @@ type Tally struct {
 	Reasons  []Count // why samples were not scored, the commonest first
 }
 
-// NotScored is the share of samples that were not scored.
-func (t Tally) NotScored() float64 { return share(t.Verdicts[notScored], t.total()) }
+// notScored is the share of samples that were not scored.
+func (t Tally) notScored() float64 { return share(t.Verdicts[notScored], t.total()) }
 
-// Mean is the mean score of the scored samples; 0 if there are none.
-func (t Tally) Mean() float64 {
+// mean is the mean score of the scored samples; 0 if there are none.
+func (t Tally) mean() float64 {
 	scored := t.total() - t.Verdicts[notScored]
 	if scored == 0 {
 		return 0
@@ -108,8 +108,8 @@ type Earned struct {
 	sum    float64
 }
 
-// Mean is the mean score of the scored tries; 0 if there are none.
-func (e Earned) Mean() float64 {
+// mean is the mean score of the scored tries; 0 if there are none.
+func (e Earned) mean() float64 {
 	if e.scored == 0 {
 		return 0
 	}
@@ -122,13 +122,13 @@ type Example struct {
 	Verdict                    verify.Verdict
 }
 
-// Verdicts are the values of a verdict in the order of tables.
-var Verdicts = [4]string{verify.Right, verify.Wrong, verify.Graded, verify.NotScored}
+// verdictNames are the values of a verdict in the order of tables.
+var verdictNames = [4]string{verify.Right, verify.Wrong, verify.Graded, verify.NotScored}
 
 const notScored = 3 // in Verdicts
 
 func index(verdict string) int {
-	for i, v := range Verdicts {
+	for i, v := range verdictNames {
 		if v == verdict {
 			return i
 		}
@@ -136,8 +136,8 @@ func index(verdict string) int {
 	panic("audit: no verdict is called " + verdict)
 }
 
-// Agreement is the share of samples on which the graders agree.
-func (p *Pair) Agreement() float64 { return share(p.Samples-p.Disagreed, p.Samples) }
+// agreement is the share of samples on which the graders agree.
+func (p *Pair) agreement() float64 { return share(p.Samples-p.Disagreed, p.Samples) }
 
 func share(n, of int) float64 {
 	if of == 0 {

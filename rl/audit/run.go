@@ -40,32 +40,32 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, again := New(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
+	a, again := newAuditor(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
 	err = record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, line record.Completion) error {
 		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
 		if line.Turns != nil {
-			a.Lose(where, "it is an episode, which its world judged while it was played")
+			a.lose(where, "it is an episode, which its world judged while it was played")
 			return nil
 		}
 		row, st, err := again.row(line)
 		if err != nil {
-			a.Lose(where, err.Error())
+			a.lose(where, err.Error())
 			return nil
 		}
-		s := Sample{Where: where, Row: row, Completion: line.Text, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
+		s := sample{Where: where, Row: row, Completion: line.Text, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
 		if st.RL.Reward == "task" {
 			s.StoredScore = line.Reward
 		}
-		a.Add(s)
+		a.add(s)
 		for _, part := range parts[st.Name] {
-			a.Add(Sample{Where: where, Row: row, Completion: line.Text, Ended: s.Ended, First: part.first, Second: part.second, Again: true})
+			a.add(sample{Where: where, Row: row, Completion: line.Text, Ended: s.Ended, First: part.first, Second: part.second, Again: true})
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.Report(), nil
+	return a.end(), nil
 }
 
 // stageParts are the verifiers that the stages' rewards name, by stage.
@@ -78,11 +78,11 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 				return nil, fmt.Errorf("%w: stage %s: %w", lines.ErrInput, st.Name, err)
 			}
 			name := fmt.Sprintf("%s of stage %s", declared.Name, st.Name)
-			pair := graderPair{first: OfFunc(name, declared.Verifier, func(row verify.Problem, completion string, _ bool) verify.Verdict {
+			pair := graderPair{first: ofFunc(name, declared.Verifier, func(row verify.Problem, completion string, _ bool) verify.Verdict {
 				return program.Judge(row, completion)[0]
 			})}
-			if second, with, ok := Second(declared.Verifier, declared.Options); ok {
-				g, err := NewGrader(second, with)
+			if second, with, ok := second(declared.Verifier, declared.Options); ok {
+				g, err := newGrader(second, with)
 				if err != nil {
 					return nil, err
 				}
@@ -98,19 +98,19 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 // runPair is a task's own verdict and, unless another is named, a second one: of
 // a demonstrator the same where the form is right as well, which its verdict may not
 // ask for; of another task or a file the one that Second names.
-func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *Grader) (graderPair, error) {
+func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *grader) (graderPair, error) {
 	name, options := t.Grader()
 	if train, _ := t.Rows(); train != nil {
 		pair, err := newPair(name, options, against)
-		pair.first = OfFunc(pair.first.Name, name, t.Verify) // which also asks for an end
+		pair.first = ofFunc(pair.first.Name, name, t.Verify) // which also asks for an end
 		return pair, err
 	}
-	first := OfFunc(name, name, t.Verify)
+	first := ofFunc(name, name, t.Verify)
 	if against != nil {
 		return graderPair{first, against}, nil
 	}
 	if demonstrator != nil {
-		formed := OfFunc(name+", valid", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
+		formed := ofFunc(name+", valid", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
 			v := t.Verify(row, completion, ended)
 			if v.Verdict == verify.Right && !demonstrator.Valid(row, completion, ended) {
 				return verify.Reject(v.Extracted, v.Rule, "%s, but the working is not right", v.Reason)
@@ -120,8 +120,8 @@ func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *Grader)
 		formed.Aside = true
 		return graderPair{first, &formed}, nil
 	}
-	second, with, _ := Second(name, nil)
-	g, err := NewGrader(second, with)
+	second, with, _ := second(name, nil)
+	g, err := newGrader(second, with)
 	g.Aside = true
 	return graderPair{first, &g}, err
 }

@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Samples != 36 || r.Stored.N != 36 || r.Problems() != nil || len(r.Pairs) != 1 || r.Pairs[0].Graders[0].Mean() == 0 {
+		if r.Samples != 36 || r.Stored.N != 36 || r.Problems() != nil || len(r.Pairs) != 1 || r.Pairs[0].Graders[0].mean() == 0 {
 			t.Errorf("%s: %d samples, stored %+v, %q, %+v", preset, r.Samples, r.Stored, r.Problems(), r.Pairs[0].Graders)
 		}
 		// "=11" is the right total without a working.

@@ -40,7 +40,7 @@ var forms = []form{
 const mostOthers = 6
 
 // targets are the rows of a pair with what the first grader makes of them.
-func targets(first Grader, rows []verify.Problem) []target {
+func targets(first grader, rows []verify.Problem) []target {
 	_, language, _ := strings.Cut(first.likened, ":")
 	common := commonest(rows)
 	out := make([]target, len(rows))
@@ -60,7 +60,7 @@ func targets(first Grader, rows []verify.Problem) []target {
 	return out
 }
 
-func (t *target) findForm(first Grader) {
+func (t *target) findForm(first grader) {
 	for _, f := range forms {
 		if paid(first.Judge(t.row, f.of(t.right), true)) {
 			t.form, t.answers = f, true
@@ -71,7 +71,7 @@ func (t *target) findForm(first Grader) {
 
 // findOthers looks in the rows after row i for wrong answers. One that stands
 // within the reference, or has it within, might make a list that is right.
-func (t *target) findOthers(first Grader, rows []verify.Problem, i int) {
+func (t *target) findOthers(first grader, rows []verify.Problem, i int) {
 	seen := map[string]bool{"": true}
 	for k := 1; k < len(rows) && len(t.others) < mostOthers; k++ {
 		other := stated(rows[(i+k)%len(rows)].Answer)

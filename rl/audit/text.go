@@ -67,8 +67,8 @@ func (r *Report) storedText(w io.Writer) {
 func (p *Pair) text(w io.Writer) {
 	fmt.Fprintln(w)
 	for i, t := range p.Graders {
-		fmt.Fprintf(w, "grader %d: %s\n   mean %.3f", i+1, clip(t.Name), t.Mean())
-		for k, v := range Verdicts {
+		fmt.Fprintf(w, "grader %d: %s\n   mean %.3f", i+1, clip(t.Name), t.mean())
+		for k, v := range verdictNames {
 			fmt.Fprintf(w, "   %s %s", name(v), percent(t.Verdicts[k], p.Samples))
 		}
 		fmt.Fprintln(w)
@@ -93,10 +93,10 @@ func (p *Pair) text(w io.Writer) {
 
 func (p *Pair) agreementText(w io.Writer) {
 	fmt.Fprintf(w, "\nthe graders agree on %s of %d completions\n%18s", percent(p.Samples-p.Disagreed, p.Samples), p.Samples, "")
-	for _, v := range Verdicts {
+	for _, v := range verdictNames {
 		fmt.Fprintf(w, "%14s", "2: "+name(v))
 	}
-	for i, v := range Verdicts {
+	for i, v := range verdictNames {
 		fmt.Fprintf(w, "\n   %-15s", "1: "+name(v))
 		for _, n := range p.Cells[i] {
 			fmt.Fprintf(w, "%14d", n)
@@ -130,7 +130,7 @@ func (p *Pair) attacksText(w io.Writer) {
 		}
 		fmt.Fprintf(w, " %s %-24s%8d", mark, a.Name, a.Tries)
 		for _, e := range a.Earned {
-			fmt.Fprintf(w, "%13.3f%8d%11d", e.Mean(), e.Paid, e.ByChance)
+			fmt.Fprintf(w, "%13.3f%8d%11d", e.mean(), e.Paid, e.ByChance)
 			if e.NotScored > 0 {
 				fmt.Fprintf(w, "   %d not scored", e.NotScored)
 			}

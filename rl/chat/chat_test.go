@@ -72,7 +72,7 @@ func TestPrompt(t *testing.T) {
 		{map[string]any{"enable_thinking": false}, "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi\nyou<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"},
 	} {
 		f := format(t, "", Options{Variables: x.vars})
-		got, err := f.Text(c)
+		got, err := f.text(c)
 		if err != nil || got != x.want {
 			t.Errorf("%v: %q, %v", x.vars, got, err)
 		}

@@ -102,9 +102,9 @@ func (f *Format) render(c Conversation, prompt bool) (template.Result, error) {
 	return r, nil
 }
 
-// Text is the prompt of a conversation: its messages, and what the assistant's turn
+// text is the prompt of a conversation: its messages, and what the assistant's turn
 // begins with. The last message may not be the assistant's.
-func (f *Format) Text(c Conversation) (string, error) {
+func (f *Format) text(c Conversation) (string, error) {
 	if len(c.Messages) == 0 {
 		return "", errors.New("the conversation has no messages")
 	}
@@ -120,7 +120,7 @@ func (f *Format) Text(c Conversation) (string, error) {
 
 // Prompt are the token ids of [Format.Text].
 func (f *Format) Prompt(c Conversation) ([]int, error) {
-	t, err := f.Text(c)
+	t, err := f.text(c)
 	if err != nil {
 		return nil, err
 	}

@@ -32,16 +32,16 @@ func (c *Comparison) chart(chart Chart) Chart {
 		for _, t := range a.Trials {
 			curves = append(curves, t.Curves[chart.Metric])
 		}
-		chart.Bands = append(chart.Bands, Bands(curves, chart.Grid))
+		chart.Bands = append(chart.Bands, bandsOf(curves, chart.Grid))
 	}
 	return chart
 }
 
-// Bands are the mean of curves, such as those of seeds, at each place of a grid that
+// bandsOf are the mean of curves, such as those of seeds, at each place of a grid that
 // rises evenly, of two places or more, with the interval of that mean. A curve's value at a place is the mean
 // of its points nearest to that place, or lies on the line between its neighbours. NaN
 // where a curve has neither.
-func Bands(curves []Curve, grid []float64) []Interval {
+func bandsOf(curves []Curve, grid []float64) []Interval {
 	out := make([]Interval, len(grid))
 	for i := range grid {
 		var values []float64

@@ -186,7 +186,7 @@ func (c *Comparison) seedRow(row Row, of func(*Trial) float64) {
 
 // summarise fills mean and spread from the seeds that have a value.
 func (f *Figure) summarise() {
-	f.Mean, f.Spread = Mean(finite(f.Seeds)).Mean, Spread(finite(f.Seeds))
+	f.Mean, f.Spread = Mean(finite(f.Seeds)).Mean, spread(finite(f.Seeds))
 }
 
 // closing is the mean of a metric over the last steps.

@@ -229,18 +229,18 @@ func TestBands(t *testing.T) {
 	grid := []float64{0, 10, 20, 30}
 	dense := Curve{[]float64{0, 4, 6, 14, 16, 24, 30}, []float64{1, 3, 4, 6, 8, 10, 20}}
 	sparse := Curve{[]float64{0, 30}, []float64{0, 3}}
-	got := Bands([]Curve{dense, sparse}, grid)
+	got := bandsOf([]Curve{dense, sparse}, grid)
 	for i, want := range []float64{(2 + 0) / 2.0, (5 + 1) / 2.0, (9 + 2) / 2.0, (20 + 3) / 2.0} {
 		if !near(got[i].Mean, want) || !(got[i].Low < want) {
 			t.Errorf("place %v: %+v, want %v", grid[i], got[i], want)
 		}
 	}
 	longer := Curve{[]float64{0, 10, 20, 30, 40}, []float64{1, 1, 1, 1, 99}}
-	if got := Bands([]Curve{longer}, grid); got[3].Mean != 1 {
+	if got := bandsOf([]Curve{longer}, grid); got[3].Mean != 1 {
 		t.Errorf("what lies beyond the grid counts: %+v", got)
 	}
 	late := Curve{[]float64{15, 30}, []float64{1, 1}}
-	if got := Bands([]Curve{late}, grid); !math.IsNaN(got[0].Mean) || got[2].Mean != 1 || !math.IsNaN(got[2].Low) {
+	if got := bandsOf([]Curve{late}, grid); !math.IsNaN(got[0].Mean) || got[2].Mean != 1 || !math.IsNaN(got[2].Low) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -21,7 +21,7 @@
 // would: with three seeds the interval then holds the difference 93 to 98 times in 100
 // (TestCoverage). With one seed only problems vary: the interval says nothing of
 // another seed.
-// [Bands] are [Mean] at each place of a grid.
+// Bands of charts are [Mean] at each place of a grid.
 //
 // # Units
 //

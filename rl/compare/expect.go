@@ -52,7 +52,7 @@ const (
 // Verdict says what a difference says of an expectation: that the metric is higher, or lower.
 func (i Interval) Verdict(direction string) string {
 	switch {
-	case math.IsNaN(i.Low) || math.IsInf(i.Low, 0) || !i.Excludes(0):
+	case math.IsNaN(i.Low) || math.IsInf(i.Low, 0) || !i.excludes(0):
 		return NotTold
 	case (i.Mean > 0) == (direction == "higher"):
 		return Agrees

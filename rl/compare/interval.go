@@ -6,8 +6,8 @@ import "math"
 // says how much the estimate varies.
 type Interval struct{ Mean, Low, High float64 }
 
-// Excludes tells whether a value lies outside of the interval.
-func (i Interval) Excludes(x float64) bool { return x < i.Low || x > i.High }
+// excludes tells whether a value lies outside of the interval.
+func (i Interval) excludes(x float64) bool { return x < i.Low || x > i.High }
 
 // mean and sum of squares about it.
 func moments(x []float64) (mean, squares float64) {
@@ -21,8 +21,8 @@ func moments(x []float64) (mean, squares float64) {
 	return mean, squares
 }
 
-// Spread is the standard deviation, divisor n-1; NaN for fewer than two values.
-func Spread(x []float64) float64 {
+// spread is the standard deviation, divisor n-1; NaN for fewer than two values.
+func spread(x []float64) float64 {
 	_, squares := moments(x)
 	if len(x) < 2 {
 		return math.NaN()

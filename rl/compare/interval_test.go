@@ -37,7 +37,7 @@ func TestMean(t *testing.T) {
 	if got := Mean(nil); !math.IsNaN(got.Mean) {
 		t.Errorf("%+v", got)
 	}
-	if got := Spread([]float64{1, 3}); !near(got, math.Sqrt2) || !math.IsNaN(Spread([]float64{1})) {
+	if got := spread([]float64{1, 3}); !near(got, math.Sqrt2) || !math.IsNaN(spread([]float64{1})) {
 		t.Errorf("spread %v", got)
 	}
 }
@@ -85,7 +85,7 @@ func TestCoverage(t *testing.T) {
 					b[s] = append(b[s], ofSeed+ofProblem[p]+0.5*r.NormFloat64())
 				}
 			}
-			if !Paired(a, b).Excludes(0) {
+			if !Paired(a, b).excludes(0) {
 				held++
 			}
 		}

@@ -64,7 +64,7 @@ func (c *Comparison) lines(row *Row) []line {
 			l.Mean += fmt.Sprintf(" (%d of %d seeds)", len(f.Seeds)-missing, len(f.Seeds))
 		}
 		if i > 0 {
-			l.Gain, l.Low, l.High, l.Sure = write(f.Gain.Mean, "+"), write(f.Gain.Low, "+"), write(f.Gain.High, "+"), f.Gain.Excludes(0)
+			l.Gain, l.Low, l.High, l.Sure = write(f.Gain.Mean, "+"), write(f.Gain.Low, "+"), write(f.Gain.High, "+"), f.Gain.excludes(0)
 		}
 		out = append(out, l)
 	}

@@ -54,8 +54,8 @@ func TestHealthy(t *testing.T) {
 			}
 			const facts = 4
 			want := facts + len(allSteps())
-			if got := len(r.Checks) + len(r.LeftOut); got != want || !r.OK || r.Failed() != 0 {
-				t.Errorf("%d checks made or left out, want %d; ok %v, %d failed", got, want, r.OK, r.Failed())
+			if got := len(r.Checks) + len(r.LeftOut); got != want || !r.OK || r.failed() != 0 {
+				t.Errorf("%d checks made or left out, want %d; ok %v, %d failed", got, want, r.OK, r.failed())
 			}
 			if quick != (len(r.LeftOut) > 0) {
 				t.Errorf("quick %v, left out %v", quick, r.LeftOut)
@@ -76,7 +76,7 @@ func TestWrongKernel(t *testing.T) {
 		if first := r.Checks[0]; r.OK || first.OK || first.Name != "kernel "+name || first.Advice == "" {
 			t.Errorf("%s: first row %+v", name, first)
 		}
-		if n := r.Failed(); n != 1 {
+		if n := r.failed(); n != 1 {
 			t.Errorf("%s: %d rows failed: %+v", name, n, r.Checks[:n])
 		}
 		if len(r.LeftOut) != len(wholes)-1 { // losses need no device
@@ -137,8 +137,8 @@ func TestLostDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := r.Checks[0]; r.Failed() != 1 || !strings.HasPrefix(first.Name, "kernel") || !strings.Contains(first.Detail, "device lost") {
-		t.Errorf("%d rows failed, the first %+v", r.Failed(), first)
+	if first := r.Checks[0]; r.failed() != 1 || !strings.HasPrefix(first.Name, "kernel") || !strings.Contains(first.Detail, "device lost") {
+		t.Errorf("%d rows failed, the first %+v", r.failed(), first)
 	}
 	if want := len(allSteps()) - 2; len(r.LeftOut) != want { // the first kernel, losses
 		t.Errorf("%d left out, want %d: %v", len(r.LeftOut), want, r.LeftOut)

@@ -121,7 +121,7 @@ func TestDrawsArrived(t *testing.T) {
 		t.Errorf("with what was refused: %+v", r.Checks)
 	}
 	edit(t, filepath.Join(dir, "schedule.jsonl"), `"prompt":0`, `"prompt":9`)
-	if r := draws(t, dir); r.OK || r.Failed() != 1 || r.Checks[0].Name != "prompts of step 9" {
+	if r := draws(t, dir); r.OK || r.failed() != 1 || r.Checks[0].Name != "prompts of step 9" {
 		t.Errorf("%+v", r.Checks)
 	}
 }
@@ -166,8 +166,8 @@ func TestDraws(t *testing.T) {
 		}
 		restore := edit(t, c.file, c.pattern, with)
 		r := draws(t, dir)
-		if first := r.Checks[0]; r.OK || r.Failed() != 1 || first.Name != c.check || !strings.Contains(first.Detail, c.found) || first.Advice == "" {
-			t.Errorf("%s for %s: %d failed, the first: %+v", c.with, c.pattern, r.Failed(), first)
+		if first := r.Checks[0]; r.OK || r.failed() != 1 || first.Name != c.check || !strings.Contains(first.Detail, c.found) || first.Advice == "" {
+			t.Errorf("%s for %s: %d failed, the first: %+v", c.with, c.pattern, r.failed(), first)
 		}
 		restore()
 	}
@@ -190,8 +190,8 @@ func TestDrawsAdapter(t *testing.T) {
 func TestDrawsOther(t *testing.T) {
 	dir := drawnRun(t)
 	seed := edit(t, filepath.Join(dir, recipe.File), `(?m)^seed = \d+`, "seed = 77")
-	if r := draws(t, dir); r.Failed() != 5 {
-		t.Errorf("with another seed %d checks failed: %+v", r.Failed(), r)
+	if r := draws(t, dir); r.failed() != 5 {
+		t.Errorf("with another seed %d checks failed: %+v", r.failed(), r)
 	}
 	seed()
 	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
@@ -303,7 +303,7 @@ func TestDrawsOfEpisodes(t *testing.T) {
 		{`"tokens":2,"read"`, `"tokens":1,"read"`, ": turn 1: 1 tokens are recorded, 2 drawn"},
 	} {
 		restore := edit(t, file, c.pattern, c.with)
-		if r := draws(t, dir); r.OK || r.Failed() != 1 || !strings.Contains(r.Checks[0].Detail, c.found) {
+		if r := draws(t, dir); r.OK || r.failed() != 1 || !strings.Contains(r.Checks[0].Detail, c.found) {
 			t.Errorf("%s for %s: %+v", c.with, c.pattern, r.Checks)
 		}
 		restore()

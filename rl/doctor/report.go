@@ -68,8 +68,8 @@ func (r *Report) add(name, detail string, err error, advice string) {
 // leave notes a check that is not made.
 func (r *Report) leave(name, why string) { r.LeftOut = append(r.LeftOut, name+" ("+why+")") }
 
-// Failed is the number of checks that failed.
-func (r *Report) Failed() int {
+// failed is the number of checks that failed.
+func (r *Report) failed() int {
 	n := 0
 	for _, c := range r.Checks {
 		if !c.OK {
@@ -124,7 +124,7 @@ func (r *Report) Print(out io.Writer) error {
 
 // Verdict is the report in a sentence.
 func (r *Report) Verdict() string {
-	if n := r.Failed(); n > 0 {
+	if n := r.failed(); n > 0 {
 		return fmt.Sprintf("%d of %d checks failed, the first: %s", n, len(r.Checks), r.Checks[0].Name)
 	}
 	text := fmt.Sprintf("all %d checks passed", len(r.Checks))

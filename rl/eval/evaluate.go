@@ -162,9 +162,9 @@ func (r *Result) Outcomes() []record.Outcome {
 	return out
 }
 
-// PassHat is pass^k: the chance that all of k completions of a problem are right. NaN without a
+// passHat is pass^k: the chance that all of k completions of a problem are right. NaN without a
 // problem that has k scored completions.
-func (r *Result) PassHat(k int) float64 {
+func (r *Result) passHat(k int) float64 {
 	sum, tried := 0.0, 0
 	for _, o := range r.Outcomes() {
 		if k <= o.Scored {

@@ -36,15 +36,15 @@ func TestSummary(t *testing.T) {
 		}
 	}
 	for k, want := range map[int]float64{1: 1.0 / 3, 2: (1.0 / 6) / 3, 4: 0} {
-		if math.Abs(ev.PassHat(k)-want) > eps {
-			t.Errorf("pass^%d is %v, want %v", k, ev.PassHat(k), want)
+		if math.Abs(ev.passHat(k)-want) > eps {
+			t.Errorf("pass^%d is %v, want %v", k, ev.passHat(k), want)
 		}
 	}
 	if ev.NotScored != 7 || math.Abs(ev.Mean-1.0/3) > eps {
 		t.Errorf("not scored %d, mean %v", ev.NotScored, ev.Mean)
 	}
 	ev = new(Evaluator).summarise([]rollout.Group{judgedAs(none)}, 1, []int{1})
-	if !math.IsNaN(ev.PassAt[1]) || !math.IsNaN(ev.PassHat(1)) || !math.IsNaN(ev.MajAt[1]) || ev.NotScored != 1 {
+	if !math.IsNaN(ev.PassAt[1]) || !math.IsNaN(ev.passHat(1)) || !math.IsNaN(ev.MajAt[1]) || ev.NotScored != 1 {
 		t.Errorf("of nothing: %+v", ev)
 	}
 }

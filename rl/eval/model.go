@@ -41,7 +41,7 @@ type Options struct {
 	Problems int
 	N        int                 // samples of each problem
 	K        []int               // for pass@k, pass^k and maj@k
-	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
+	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else as infer has it
 	Seed     uint64              // of the sampler
 	Chosen   bool                // the model was chosen by what it came to on these problems
 	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
@@ -84,7 +84,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		put(fmt.Sprintf("pass@%d", k), r.PassAt[k])
 	}
 	for _, k := range r.ks {
-		put(fmt.Sprintf("pass^%d", k), r.PassHat(k))
+		put(fmt.Sprintf("pass^%d", k), r.passHat(k))
 	}
 	for _, k := range r.ks {
 		put(fmt.Sprintf("maj@%d", k), r.MajAt[k])
@@ -109,7 +109,7 @@ func (r Report) Table() string {
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
-		line(fmt.Sprintf("pass^%d", k), r.PassHat(k), "")
+		line(fmt.Sprintf("pass^%d", k), r.passHat(k), "")
 		line(fmt.Sprintf("maj@%d", k), r.MajAt[k], "")
 	}
 	line("greedy", r.Greedy, "")

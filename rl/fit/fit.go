@@ -11,14 +11,14 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
-// Recipe is the preset that is planned.
-const Recipe = "lora-math"
+// base is the preset that is planned.
+const base = "lora-math"
 
 // Usual are the context and the group of the preset: what speed is estimated for, and
 // what is proposed first.
 const (
-	UsualContext = 1024
-	UsualGroup   = 8
+	usualContext = 1024
+	usualGroup   = 8
 )
 
 // tried are the ways to train, those that change least first.
@@ -83,7 +83,7 @@ type Cell struct {
 // for it in the recipe.
 func Model(dev gpu.Device, c hf.Config, path string) (*Report, error) {
 	caps := dev.Caps()
-	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: Recipe}
+	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: base}
 	for _, w := range tried {
 		fits, never := cells(c, caps, w.set, path)
 		way := Way{Way: w.name, Fits: fits}
@@ -132,13 +132,13 @@ func largest(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, fro
 // planned is a cell if it fits, with the cheapest changes that make it fit; nil if not.
 func planned(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, group int) (*Cell, error) {
 	set := slices.Clone(way)
-	if context != UsualContext {
+	if context != usualContext {
 		set = append(set, fmt.Sprintf("task.max_prompt_tokens=%d", context/2), fmt.Sprintf("stage.rl.sampling.max_completion_tokens=%d", context-context/2))
 	}
-	if group != UsualGroup {
+	if group != usualGroup {
 		set = append(set, fmt.Sprintf("stage.rl.group_size=%d", group))
 	}
-	r, err := recipe.Load(Recipe, append(cast.Set{"model.path=" + path}, set...))
+	r, err := recipe.Load(base, append(cast.Set{"model.path=" + path}, set...))
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +155,10 @@ func planned(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, gro
 func start(c hf.Config, caps gpu.Caps, path string, ways []Way) *Cell {
 	var last *Cell
 	for i, w := range ways[adapters:] {
-		usual := min(UsualContext, c.MaxPositions)
+		usual := min(usualContext, c.MaxPositions)
 		for _, cell := range w.Fits {
-			if cell.Context == usual && cell.Group >= UsualGroup {
-				if cell, err := planned(c, caps, tried[adapters+i].set, path, usual, UsualGroup); err == nil {
+			if cell.Context == usual && cell.Group >= usualGroup {
+				if cell, err := planned(c, caps, tried[adapters+i].set, path, usual, usualGroup); err == nil {
 					return cell
 				}
 			}
@@ -192,11 +192,11 @@ func (r *Report) estimate(dev gpu.Device, c hf.Config) error {
 		if r.Ways[i].Never != "" {
 			continue
 		}
-		recipe, err := recipe.Load(Recipe, tried[i].set)
+		recipe, err := recipe.Load(base, tried[i].set)
 		if err != nil {
 			return err
 		}
-		l := bench.Layer{Storage: hf.Dtype(recipe.Model.Dtype), Rank: recipe.Model.LoRA.Rank, Rows: UsualGroup, Out: out, In: in}
+		l := bench.Layer{Storage: hf.Dtype(recipe.Model.Dtype), Rank: recipe.Model.LoRA.Rank, Rows: usualGroup, Out: out, In: in}
 		update := l
 		update.Rows = trainRows
 		ways, layers = append(ways, &r.Ways[i]), append(layers, l, update)
@@ -214,7 +214,7 @@ func (r *Report) estimate(dev gpu.Device, c hf.Config) error {
 
 // speeds makes speeds of a model of those of a layer.
 func (w *Way) speeds(c hf.Config, step, update bench.Rates) {
-	context := min(UsualContext, c.MaxPositions)
+	context := min(usualContext, c.MaxPositions)
 	heads := c.Heads * c.HeadDim
 	blocks := float64(c.Layers * c.Width * (2*heads + 2*c.KVHeads*c.HeadDim + 3*c.MLP))
 	head := float64(c.Vocab * c.Width)

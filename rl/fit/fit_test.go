@@ -78,7 +78,7 @@ func TestModel(t *testing.T) {
 		}
 		for _, cell := range w.Fits {
 			set := append(cast.Set{"model.path=" + folder}, cell.Set...)
-			recipe, err := recipe.Load(Recipe, set)
+			recipe, err := recipe.Load(base, set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func blockModel(t *testing.T) (folder string, c hf.Config) {
 // sequences of the whole context.
 func step(t *testing.T, dev *gputest.Paper, cell Cell, folder string) error {
 	t.Helper()
-	r, err := recipe.Load(Recipe, append(cast.Set{"model.path=" + folder}, cell.Set...))
+	r, err := recipe.Load(base, append(cast.Set{"model.path=" + folder}, cell.Set...))
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/rlzero/rlzero/model/sample"
 )
 
-// DefaultMaxTokens is how many new tokens there are at most where nothing says
+// defaultMaxTokens is how many new tokens there are at most where nothing says
 // so.
-const DefaultMaxTokens = 64
+const defaultMaxTokens = 64
 
 // SampleOptions say how Sample draws.
 type SampleOptions struct {
 	N         int // completions of each prompt
-	MaxTokens int // 0: DefaultMaxTokens, or fewer where the model's positions end
+	MaxTokens int // 0: defaultMaxTokens, or fewer where the model's positions end
 	Sampling  sample.Settings
 	StopText  []string
 	Chat      ChatOptions
@@ -91,7 +91,7 @@ func sampleTo(ctx context.Context, m *model.Model, reqs []sample.Request, w *buf
 	if len(reqs) == 0 {
 		return nil
 	}
-	all, err := SampleRequests(ctx, m, reqs)
+	all, err := sampleRequests(ctx, m, reqs)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func NewTokens(m *model.Model, prompt, asked int) (int, error) {
 	case room < 1:
 		return 0, fmt.Errorf("%w: the prompt has %d tokens and the model %d positions: no token can follow", lines.ErrInput, prompt, m.Positions())
 	case asked == 0:
-		return min(DefaultMaxTokens, room), nil
+		return min(defaultMaxTokens, room), nil
 	case asked > room:
 		return 0, fmt.Errorf("%w: the prompt has %d tokens, %d new ones are asked for, and the model has %d positions; accepted: at most %d new tokens", lines.ErrInput, prompt, asked, m.Positions(), room)
 	}
@@ -134,8 +134,8 @@ func withoutEnd(c sample.Completion) []int {
 	return c.IDs
 }
 
-// SampleRequests runs requests on an engine just large enough for them.
-func SampleRequests(ctx context.Context, m *model.Model, reqs []sample.Request) ([][]sample.Completion, error) {
+// sampleRequests runs requests on an engine just large enough for them.
+func sampleRequests(ctx context.Context, m *model.Model, reqs []sample.Request) ([][]sample.Completion, error) {
 	longest, widest, total := 0, 1, 0
 	for _, r := range reqs {
 		longest = max(longest, len(r.Prompt)+r.MaxTokens)

@@ -148,9 +148,9 @@ func (r *Runs) of(ctx context.Context, o *run, name string, q url.Values) (any, 
 }
 
 // queryOf reads the query of a search.
-func queryOf(v url.Values) (Query, error) {
+func queryOf(v url.Values) (search, error) {
 	const most = 1000 // lines of an answer
-	q := Query{Text: v.Get("q"), Regexp: v.Get("regexp") == "1", Verdict: v.Get("verdict"), Limit: 200}
+	q := search{Text: v.Get("q"), Regexp: v.Get("regexp") == "1", Verdict: v.Get("verdict"), Limit: 200}
 	for name, into := range map[string]*int{"first": &q.First, "last": &q.Last, "limit": &q.Limit} {
 		if text := v.Get(name); text != "" {
 			n, err := strconv.Atoi(text)

@@ -53,15 +53,15 @@ func BenchmarkSearch(b *testing.B) {
 	must(b, err)
 	for _, c := range []struct {
 		name string
-		q    Query
+		q    search
 	}{
-		{"verdict", Query{Verdict: "wrong"}},
-		{"text-nowhere", Query{Text: "zebra"}},
-		{"text-often", Query{Text: "=42"}},
-		{"text-everywhere", Query{Text: "-7="}},
-		{"regexp-literal", Query{Text: `=4\d-7=`, Regexp: true}},
-		{"regexp-nowhere", Query{Text: `zeb+ra`, Regexp: true}},
-		{"regexp-classes", Query{Text: `[2468]{3}`, Regexp: true}},
+		{"verdict", search{Verdict: "wrong"}},
+		{"text-nowhere", search{Text: "zebra"}},
+		{"text-often", search{Text: "=42"}},
+		{"text-everywhere", search{Text: "-7="}},
+		{"regexp-literal", search{Text: `=4\d-7=`, Regexp: true}},
+		{"regexp-nowhere", search{Text: `zeb+ra`, Regexp: true}},
+		{"regexp-classes", search{Text: `[2468]{3}`, Regexp: true}},
 	} {
 		c.q.Limit = 200
 		b.Run(c.name, func(b *testing.B) {

@@ -41,15 +41,15 @@ func recipeOf(dir string) (group string, seed uint64) {
 	return hex.EncodeToString(sum[:8]), seed
 }
 
-// Method is what a stage learns by: numbers and formulas, in the order in which they are computed.
-type Method struct {
+// stageMethod is what a stage learns by: numbers and formulas, in the order in which they are computed.
+type stageMethod struct {
 	Stage string `json:"stage"`
 	Text  string `json:"text"`
 }
 
 // methods are those of a run's stages. A recipe that this version cannot read has none.
-func (o *run) methods() []Method {
-	list := []Method{}
+func (o *run) methods() []stageMethod {
+	list := []stageMethod{}
 	text, err := os.ReadFile(filepath.Join(o.dir, recipe.File))
 	if err != nil {
 		return list
@@ -64,7 +64,7 @@ func (o *run) methods() []Method {
 			continue
 		}
 		if method, err := st.Compiled(); err == nil {
-			list = append(list, Method{st.Name, strings.Join(append([]string{method.Text()}, st.Beside()...), "\n")})
+			list = append(list, stageMethod{st.Name, strings.Join(append([]string{method.Text()}, st.Beside()...), "\n")})
 		}
 	}
 	return list

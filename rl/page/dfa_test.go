@@ -103,7 +103,7 @@ func TestDFAGivesUp(t *testing.T) {
 		if most := maxWords + len(d.prog.Inst); words > most {
 			t.Errorf("%s: the states hold %d words, want %d at most", c.expression, words, most)
 		}
-		m, err := Query{Text: c.expression, Regexp: true}.matcher()
+		m, err := search{Text: c.expression, Regexp: true}.matcher()
 		must(t, err)
 		find, text := m.finder(), c.text[:min(len(c.text), 10_000)]
 		for _, end := range []string{"", "Z"} { // it gives up on the way; from the begin

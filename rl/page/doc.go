@@ -24,7 +24,7 @@
 //	GET /events                       text/event-stream: runs that have changed, as in runs.json
 //	GET /run/ID/FILE                  a file of a run, by range; those in Files alone
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
-//	GET /run/ID/search.json?q=TEXT    completions that hold a text; see [Query]
+//	GET /run/ID/search.json?q=TEXT    completions that hold a text; see search in index.go
 //	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
 //	GET /run/ID/method.json           what each stage learns by, in formulas
 //

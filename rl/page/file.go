@@ -25,7 +25,7 @@ type inline struct {
 	Runs    []Run                        `json:"runs"`
 	Metrics []metrics.Metric             `json:"metrics"`
 	Files   map[string]map[string]string `json:"files"`             // by run and name
-	Methods map[string][]Method          `json:"methods"`           // by run
+	Methods map[string][]stageMethod     `json:"methods"`           // by run
 	Against map[string]json.RawMessage   `json:"against"`           // comparisons, by two groups: "A B" is what A gained over B, and stands for "B A" too
 	Contest *contest                     `json:"contest,omitempty"` // of a page that shows it alone
 }
@@ -43,7 +43,7 @@ const maxAgainst = 105
 // File is the page as one HTML file: every file of the runs, and of completions and tokens
 // the steps that room has place for, in bytes, evenly over each run.
 func (r *Runs) File(room int) ([]byte, error) {
-	in := inline{Runs: inFile(r.describe()), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Methods: map[string][]Method{}, Against: map[string]json.RawMessage{}}
+	in := inline{Runs: inFile(r.describe()), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Methods: map[string][]stageMethod{}, Against: map[string]json.RawMessage{}}
 	share := room / (2 * len(in.Runs)) // of each of the two logs of a run
 	for _, o := range r.known() {
 		in.Files[o.id], in.Methods[o.id] = map[string]string{}, o.methods()
@@ -145,7 +145,7 @@ func (o *run) sample(name string, limit int) (string, error) {
 		total += int(s.Bytes)
 	}
 	every := max(1, (total+limit-1)/max(1, limit))
-	var chosen []Step // the last first
+	var chosen []record.Step // the last first
 	for i, room := len(steps)-1, limit; i >= 0 && int(steps[i].Bytes) <= room; i -= every {
 		chosen, room = append(chosen, steps[i]), room-int(steps[i].Bytes)
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Step is what the index knows of a step: where its lines stand in the file.
-type Step = record.Step
-
 // index of completions.jsonl or of tokens.jsonl, for several goroutines.
 type index struct {
 	mu sync.Mutex
@@ -30,14 +27,14 @@ type index struct {
 // stepsFrom brings the index of completions.jsonl or tokens.jsonl up to date and returns
 // its entries from one on, which may be the last one known: it may have grown. A file that
 // is not there has none.
-func (o *run) stepsFrom(file string, from int) ([]Step, error) {
+func (o *run) stepsFrom(file string, from int) ([]record.Step, error) {
 	x := &o.completions
 	if file == record.TokensFile {
 		x = &o.tokens
 	}
 	f, info, err := o.open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Step{}, nil // not yet, or no longer: the page learns of it a moment later
+		return []record.Step{}, nil // not yet, or no longer: the page learns of it a moment later
 	}
 	if err != nil {
 		return nil, err
@@ -49,11 +46,11 @@ func (o *run) stepsFrom(file string, from int) ([]Step, error) {
 		return nil, err
 	}
 	steps := x.Steps()
-	return append([]Step{}, steps[min(max(from, 0), len(steps)):]...), nil
+	return append([]record.Step{}, steps[min(max(from, 0), len(steps)):]...), nil
 }
 
-// Query asks for completions.
-type Query struct {
+// search asks for completions.
+type search struct {
 	Text    string // that prompt or completion hold; "" is in all
 	Regexp  bool   // Text is a regular expression (RE2), of the text as JSON has it
 	Verdict string // ""; right, wrong, graded or not_scored
@@ -62,40 +59,40 @@ type Query struct {
 	Limit   int    // lines that are returned
 }
 
-// Found is the answer.
-type Found struct {
+// hits is the answer.
+type hits struct {
 	Count int               `json:"count"` // completions that match
 	Lines []json.RawMessage `json:"lines"` // the first of them
 }
 
 // search goes through the completions of a run, on all processors, until the context ends.
-func (o *run) search(ctx context.Context, q Query) (Found, error) {
+func (o *run) search(ctx context.Context, q search) (hits, error) {
 	match, err := q.matcher()
 	if err != nil {
-		return Found{}, err
+		return hits{}, err
 	}
 	steps, err := o.stepsFrom(record.CompletionsFile, 0)
 	if err != nil {
-		return Found{}, err
+		return hits{}, err
 	}
-	steps = slices.DeleteFunc(steps, func(s Step) bool {
+	steps = slices.DeleteFunc(steps, func(s record.Step) bool {
 		return s.Step < q.First || q.Last > 0 && s.Step > q.Last || match.verdict >= 0 && s.Counts[match.verdict] == 0
 	})
 	f, _, err := o.open(record.CompletionsFile)
 	if err != nil {
-		return Found{}, err
+		return hits{}, err
 	}
 	defer f.Close()
 	if match.re != nil && len(steps) > 0 {
 		const some = 4 << 20 // bytes
 		sample := make([]byte, min(steps[0].Bytes, some))
 		if _, err := f.ReadAt(sample, steps[0].Offset); err != nil {
-			return Found{}, err
+			return hits{}, err
 		}
 		match.text = rarest(match.literals, sample)
 	}
 	workers := min(runtime.GOMAXPROCS(0), max(1, len(steps)))
-	parts, failed := make([]Found, workers), make([]error, workers)
+	parts, failed := make([]hits, workers), make([]error, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
@@ -103,7 +100,7 @@ func (o *run) search(ctx context.Context, q Query) (Found, error) {
 		})
 	}
 	wait.Wait()
-	found := Found{Lines: []json.RawMessage{}}
+	found := hits{Lines: []json.RawMessage{}}
 	for _, p := range parts {
 		found.Count += p.Count
 		found.Lines = append(found.Lines, p.Lines[:min(len(p.Lines), q.Limit-len(found.Lines))]...)
@@ -139,8 +136,8 @@ func (m *matcher) finder() func(text []byte) bool {
 }
 
 // inSteps finds lines of steps, and returns the first of them.
-func (m *matcher) inSteps(ctx context.Context, f *os.File, steps []Step, limit int) (Found, error) {
-	var found Found
+func (m *matcher) inSteps(ctx context.Context, f *os.File, steps []record.Step, limit int) (hits, error) {
+	var found hits
 	var in record.Reader
 	find := m.finder()
 	for _, s := range steps {
@@ -192,7 +189,7 @@ func (m *matcher) holds(line []byte, find func([]byte) bool) bool {
 	return find(prompt) || find(completion)
 }
 
-func counted(s Step, verdict int) int {
+func counted(s record.Step, verdict int) int {
 	if verdict >= 0 {
 		return s.Counts[verdict]
 	}
@@ -204,7 +201,7 @@ func counted(s Step, verdict int) int {
 }
 
 // matcher reads the query.
-func (q Query) matcher() (*matcher, error) {
+func (q search) matcher() (*matcher, error) {
 	m := &matcher{verdict: slices.Index(record.Verdicts, q.Verdict)}
 	if q.Text == "" {
 		return m, nil

@@ -50,7 +50,7 @@ func TestLongLine(t *testing.T) {
 	if want := "1 [1 0 0 0] [2], 1 [0 1 0 0] [], 2 [0 1 0 0] []"; strings.Join(told, ", ") != want {
 		t.Errorf("%q, want %q", told, want)
 	}
-	found, err := runs.list[0].search(t.Context(), Query{Text: "1", Limit: 9})
+	found, err := runs.list[0].search(t.Context(), search{Text: "1", Limit: 9})
 	if err != nil || found.Count != 2 || len(found.Lines) != 2 {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 func must(t testing.TB, err error) {
@@ -127,7 +128,7 @@ func TestIndex(t *testing.T) {
 	runs, err := Open(dir)
 	must(t, err)
 	o := runs.list[0]
-	var steps []Step
+	var steps []record.Step
 	for _, end := range []int{0, 10, strings.Index(text, "\n") + 1, strings.Index(text, "\n") + 5, len(text) / 2, len(text) - 1, len(text)} {
 		write(t, dir, "completions.jsonl", text[:end])
 		steps, err = o.stepsFrom("completions.jsonl", 0)
@@ -157,12 +158,12 @@ func TestSearch(t *testing.T) {
 	runs, err := Open(dir)
 	must(t, err)
 	for _, c := range []struct {
-		q    Query
+		q    search
 		want int
 	}{
-		{Query{}, 3}, {Query{Verdict: "right"}, 1}, {Query{Verdict: "wrong"}, 2}, {Query{Verdict: "graded"}, 0},
-		{Query{Text: `"two"`}, 1}, {Query{Text: "1+1"}, 2}, {Query{Text: "a\nb"}, 1}, {Query{Text: "ü"}, 1}, {Query{Text: "because"}, 0}, {Query{Text: "reward"}, 0}, {Query{Text: "completion"}, 0}, {Query{Text: `?"`}, 0},
-		{Query{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {Query{Text: `1.1\?`, Regexp: true}, 2}, {Query{Text: `is (1)\+1`, Regexp: true}, 2}, {Query{Text: `(?i)WHAT`, Regexp: true}, 2}, {Query{Text: `two|b$`, Regexp: true}, 2}, {Query{Text: `(zz)*ü`, Regexp: true}, 1}, {Query{Text: `reward`, Regexp: true}, 0}, {Query{First: 2}, 1}, {Query{Last: 1}, 2},
+		{search{}, 3}, {search{Verdict: "right"}, 1}, {search{Verdict: "wrong"}, 2}, {search{Verdict: "graded"}, 0},
+		{search{Text: `"two"`}, 1}, {search{Text: "1+1"}, 2}, {search{Text: "a\nb"}, 1}, {search{Text: "ü"}, 1}, {search{Text: "because"}, 0}, {search{Text: "reward"}, 0}, {search{Text: "completion"}, 0}, {search{Text: `?"`}, 0},
+		{search{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {search{Text: `1.1\?`, Regexp: true}, 2}, {search{Text: `is (1)\+1`, Regexp: true}, 2}, {search{Text: `(?i)WHAT`, Regexp: true}, 2}, {search{Text: `two|b$`, Regexp: true}, 2}, {search{Text: `(zz)*ü`, Regexp: true}, 1}, {search{Text: `reward`, Regexp: true}, 0}, {search{First: 2}, 1}, {search{Last: 1}, 2},
 	} {
 		for _, limit := range []int{0, 1, 10} {
 			c.q.Limit = limit
@@ -172,7 +173,7 @@ func TestSearch(t *testing.T) {
 			}
 		}
 	}
-	if _, err := runs.list[0].search(t.Context(), Query{Text: "(", Regexp: true}); err == nil {
+	if _, err := runs.list[0].search(t.Context(), search{Text: "(", Regexp: true}); err == nil {
 		t.Error("a bad expression is accepted")
 	}
 }
@@ -244,7 +245,7 @@ func TestMethods(t *testing.T) {
 	write(t, filepath.Join(root, "odd"), "recipe.toml", "no recipe")
 	runs, err := Open(root)
 	must(t, err)
-	var got []Method
+	var got []stageMethod
 	must(t, json.Unmarshal([]byte(body(t, get(t, runs.Handler(), "/run/run/method.json"))), &got))
 	if len(got) != 2 || got[1].Stage != "rl" || !strings.Contains(got[1].Text, "loss = ") {
 		t.Errorf("%+v", got)

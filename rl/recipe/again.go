@@ -65,9 +65,9 @@ const (
 	storePart = "replay/store"
 )
 
-// Stale says whether a stage may train what was not sampled afresh: of the prompt that it is
+// stale says whether a stage may train what was not sampled afresh: of the prompt that it is
 // trained after, by the weights that the step begins with.
-func (s *Stage) Stale() bool {
+func (s *Stage) stale() bool {
 	return s.SecondChance.When != "" || s.Replay.Store != "" || s.Lag > 0
 }
 

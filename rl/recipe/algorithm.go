@@ -122,7 +122,7 @@ func (s *Stage) facts() []formula.Fact {
 		return algo.RowFacts()
 	}
 	facts := algo.RunFacts()
-	if s.Stale() {
+	if s.stale() {
 		facts = append(facts, algo.StaleFacts()...)
 	}
 	if s.played {

@@ -186,7 +186,7 @@ func TestInfo(t *testing.T) {
 		t.Errorf("before the first request the engine has %d pages and uses %d", e.Pages, e.Used)
 	}
 	list := got[struct{ Data []modelCard }](t, s, "/v1/models", "")
-	if one := got[modelCard](t, s, "/v1/models/tiny", ""); len(list.Data) != 1 || list.Data[0] != one || one.ID != "tiny" || one.Weights != "digest" || one.Context != 256 || one.Print != s.Fingerprint() {
+	if one := got[modelCard](t, s, "/v1/models/tiny", ""); len(list.Data) != 1 || list.Data[0] != one || one.ID != "tiny" || one.Weights != "digest" || one.Context != 256 || one.Print != s.print {
 		t.Errorf("%+v", list)
 	}
 	for _, path := range []string{"/health", "/version"} {

@@ -45,7 +45,7 @@ type Options struct {
 type served struct {
 	name    string
 	weights string // digest
-	print   string // fingerprint
+	print   string // fingerprint of model, storage, arithmetic and device: with equal ones, equal requests have equal answers
 	m       *model.Model
 	engine  *sample.Engine
 }
@@ -183,10 +183,6 @@ func fits(m *model.Model, caps gpu.Caps, o sample.Options, engines int) error {
 
 // Chats says whether the server answers conversations, and if not, why.
 func (s *Server) Chats() error { return s.noChat }
-
-// Fingerprint names model, storage, arithmetic and device: with equal ones, equal requests
-// have equal answers. It is that of the model without an adapter of its own.
-func (s *Server) Fingerprint() string { return s.print }
 
 // Close frees the engine. Requests must have ended or been cancelled.
 func (s *Server) Close() {

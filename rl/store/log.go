@@ -71,9 +71,6 @@ func (l *Log) Sync() error {
 	return l.broken
 }
 
-// Lines is the number of lines.
-func (l *Log) Lines() int { return l.lines }
-
 // Close closes the file, fsynced. Closing twice is allowed.
 func (l *Log) Close() error {
 	if l.file == nil {

@@ -19,8 +19,8 @@ func TestLog(t *testing.T) {
 	}
 	must(t, l.Append([]int{1, 2}))
 	want := "{\"completion\":\"1 < 2 & \\\"é\\\"\\n\"}\n[1,2]\n"
-	if got := read(t, m, "runs/a/completions.jsonl"); got != want || l.Lines() != 2 {
-		t.Errorf("log holds %q, Lines %d", got, l.Lines())
+	if got := read(t, m, "runs/a/completions.jsonl"); got != want || l.lines != 2 {
+		t.Errorf("log holds %q, Lines %d", got, l.lines)
 	}
 	if _, err := r.Log("completions.jsonl"); err == nil {
 		t.Error("opened twice")

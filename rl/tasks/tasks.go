@@ -145,12 +145,12 @@ func (s Split) String() string {
 	return "train"
 }
 
-// HeldOutShare: one problem in so many is held out.
-const HeldOutShare = 16
+// heldOutShare: one problem in so many is held out.
+const heldOutShare = 16
 
 // SplitOf is the split of the problem with this canonical form.
 func SplitOf(id string) Split {
-	if crc32.ChecksumIEEE([]byte(id))%HeldOutShare == 0 {
+	if crc32.ChecksumIEEE([]byte(id))%heldOutShare == 0 {
 		return HeldOut
 	}
 	return Train

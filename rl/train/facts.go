@@ -135,9 +135,6 @@ func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
 	return row, other
 }
 
-// isUpdated says whether the trainer computes a fact in each update.
-func isUpdated(fact string) bool { return statisticOf(fact) != nil }
-
 // statisticOf is that of a fact; nil: the trainer does not compute it.
 func statisticOf(fact string) *statistic {
 	for i := range suppliers {

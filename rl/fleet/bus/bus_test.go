@@ -351,7 +351,7 @@ func TestResumed(t *testing.T) {
 // Two trainers of one name are one too many.
 func TestExternal(t *testing.T) {
 	t.Parallel()
-	server, err := embed(anyPort, DefaultName, Key{}, nil)
+	server, err := embed(anyPort, defaultName, Key{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestExternal(t *testing.T) {
 	server.Shutdown()
 	server.WaitForShutdown()
 	s.step(t)
-	again, err := embed(strings.TrimPrefix(d.URL, "nats://"), DefaultName, Key{}, nil)
+	again, err := embed(strings.TrimPrefix(d.URL, "nats://"), defaultName, Key{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

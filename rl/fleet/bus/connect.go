@@ -39,7 +39,7 @@ func (d Door) place() (place, error) {
 	}
 	p := place{server: "nats://" + u.Host, name: strings.Trim(u.Path, "/"), host: u.Hostname()}
 	if p.name == "" {
-		p.name = DefaultName
+		p.name = defaultName
 	}
 	if strings.ContainsAny(p.name, ".*> \t/") {
 		return place{}, fmt.Errorf("address %q: the name of the fleet, %q, has one of . * > / or a space", d.URL, p.name)

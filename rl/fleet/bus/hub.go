@@ -86,7 +86,7 @@ func (h *Hub) open() (err error) {
 				return err
 			}
 		}
-		if h.server, err = embed(h.opt.Listen, DefaultName, h.opt.Door.Key, allowed); err != nil {
+		if h.server, err = embed(h.opt.Listen, defaultName, h.opt.Door.Key, allowed); err != nil {
 			return err
 		}
 		h.opt.Door.URL = h.server.url()

@@ -106,7 +106,7 @@ func TestAdmittance(t *testing.T) {
 	if nc, err := (Door{Key: a}).connect(far, a.Public()); !errors.Is(err, ErrShut) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate of no authority: %v, %v", nc, err)
 	}
-	open, err := embed(anyPort, DefaultName, Key{}, nil)
+	open, err := embed(anyPort, defaultName, Key{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestAdmittance(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "[::]:0", "example.com:0"} {
-		if _, err := embed(address, DefaultName, Key{}, nil); err == nil || !strings.Contains(err.Error(), "there are no keys") {
+		if _, err := embed(address, defaultName, Key{}, nil); err == nil || !strings.Contains(err.Error(), "there are no keys") {
 			t.Errorf("%s without keys: %v", address, err)
 		}
 	}
@@ -272,7 +272,7 @@ func TestCrowd(t *testing.T) {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	a, b := newKey(t), newKey(t)
-	e, err := embed(anyPort, DefaultName, newKey(t), []string{a.Public(), b.Public()})
+	e, err := embed(anyPort, defaultName, newKey(t), []string{a.Public(), b.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}

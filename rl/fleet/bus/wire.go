@@ -32,8 +32,8 @@ const (
 	replyWait = 5 * time.Second // longer than a reply to any other request takes
 )
 
-// DefaultName is that of a fleet that was given none.
-const DefaultName = "run"
+// defaultName is that of a fleet that was given none.
+const defaultName = "run"
 
 // inbox is the prefix of the subjects on which a worker gets replies.
 func inbox(key string) string { return "_INBOX_" + key }

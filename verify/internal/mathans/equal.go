@@ -1,7 +1,6 @@
 package mathans
 
 import (
-	"math/big"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -451,14 +450,4 @@ func (m *matcher) renamed(g, p *node) *node {
 		return n.withArgs(args)
 	}
 	return walk(p)
-}
-
-// Rational is the answer's exact value, if it is a single rational constant.
-func (a Answer) Rational() (*big.Rat, bool) {
-	if a.root == nil || isCollection(a.root) || a.root.kind == kRelation || a.root.hasKind(kMatrix) {
-		return nil, false
-	}
-	m := &matcher{budget: budget{maxWork}}
-	v, err := m.newCalc(startPrecision, nil).eval(a.root)
-	return v.rat, err == nil && v.rat != nil
 }

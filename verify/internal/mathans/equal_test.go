@@ -226,10 +226,20 @@ func FuzzEqual(f *testing.F) {
 		if back := Equal(y, x, strict); r.Equal != back.Equal && !holdsRelation(x.root) && !holdsRelation(y.root) && r.Limit == nil && back.Limit == nil {
 			t.Errorf("%q and %q: %+v, the other way round %+v", a, b, r, back)
 		}
-		if xv, ok := x.Rational(); ok && r.How != "rounded" {
-			if yv, ok := y.Rational(); ok && r.Equal && xv.Cmp(yv) != 0 && !strings.ContainsAny(a+b, ",") && r.How == "exact" && x.root.kind != kQuantity && y.root.kind != kQuantity {
+		if xv, ok := x.rational(); ok && r.How != "rounded" {
+			if yv, ok := y.rational(); ok && r.Equal && xv.Cmp(yv) != 0 && !strings.ContainsAny(a+b, ",") && r.How == "exact" && x.root.kind != kQuantity && y.root.kind != kQuantity {
 				t.Errorf("%q = %s and %q = %s are equal", a, xv.RatString(), b, yv.RatString())
 			}
 		}
 	})
+}
+
+// rational is the answer's exact value, if it is a single rational constant.
+func (a Answer) rational() (*big.Rat, bool) {
+	if a.root == nil || isCollection(a.root) || a.root.kind == kRelation || a.root.hasKind(kMatrix) {
+		return nil, false
+	}
+	m := &matcher{budget: budget{maxWork}}
+	v, err := m.newCalc(startPrecision, nil).eval(a.root)
+	return v.rat, err == nil && v.rat != nil
 }
