@@ -248,6 +248,7 @@ func TestFields(t *testing.T) {
 // timer has what a tag can say beside the range.
 type timer struct {
 	// how it runs: up
+	//
 	// or down
 	Kind string `toml:"kind" choice:"up,down" default:"up"`
 
