@@ -15,6 +15,9 @@ import (
 // that is, fails with gpu.ErrDeviceLost and, resumed on a device that is well,
 // ends in the bytes of an undisturbed one.
 func TestDeviceLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
 	base := t.TempDir()
 	whole := &gputest.Losing{Device: tester(t), Submissions: math.MaxInt}
 	if err := lose(t, whole, base); err != nil {

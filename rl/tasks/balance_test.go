@@ -22,6 +22,9 @@ var withTwoAnswers = []string{"circuit_logic", "course_schedule", "game_of_life_
 // problems drawn with that share, the bound is exceeded by three standard deviations of
 // a binomial distribution in one case of 700; the draws are the same each time.
 func TestBestConstant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: tries many answers on many problems of every family")
+	}
 	for _, f := range Families() {
 		n, bound := 200, manyAnswers
 		if slices.Contains(slow, f.Name) {

@@ -19,7 +19,7 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	}
-	if declared != 3 {
-		t.Errorf("%d options are declared, want folder of sql, runtime and folder of code:wasm", declared)
+	if declared != 5 {
+		t.Errorf("%d options are declared, want folder of sql, runtime and folder of code:wasm, reward of code:python, and file of the script that judges", declared)
 	}
 }

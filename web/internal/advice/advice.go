@@ -13,6 +13,7 @@ var rules = []struct {
 	{regexp.MustCompile(`[,;] (or )?choose another (device with --device( \([^)]*\))?|folder with --run)`), ""},
 	{regexp.MustCompile(`choose another folder with --run`), "load this page again"},
 	{regexp.MustCompile(`or name that model, and this folder with --adapter`), "or drop the files of both together"},
+	{regexp.MustCompile(`; to bring the files of \S+ from the Hugging Face hub, and then give this command again: .*`), ": drop the files of a small model here"},
 	// Two changes of one line.
 	{regexp.MustCompile(`(=\S+) --set `), "$1 and --set "},
 	{regexp.MustCompile(`--set ([^\s=]+)=(\S+)`), "$1 = $2"},

@@ -17,6 +17,7 @@ func TestOnPage(t *testing.T) {
 	for text, want := range map[string]string{
 		"free some space, then continue with --resume": "free some space, then press Continue",
 		"any of these lines makes it fit, the cheapest first:\n   --set sampler_sequences=32\n   --set sampler_sequences=1 --set stage.rl.group_size=4": "any of these lines makes it fit, the cheapest first:\n   sampler_sequences = 32\n   sampler_sequences = 1 and stage.rl.group_size = 4",
+		"nothing is downloaded; to bring the files of a/b from the Hugging Face hub, and then give this command again: hf download a/b --local-dir a/b": "nothing is downloaded: drop the files of a small model here",
 		"update the driver, or choose another device with --device":                                                                                     "update the driver",
 		"continue that run with --resume, or choose another folder with --run":                                                                          "press Continue",
 		"--set stage.rl.reward=tusk: unknown name":                                                                                                      "stage.rl.reward = tusk: unknown name",
@@ -41,6 +42,7 @@ var elsewhere = map[string]string{
 	"rl/eval/model.go":              "rlzero eval",
 	"rl/infer/talk.go":              "rlzero chat",
 	"rl/run/repeat.go":              "rlzero train --replay",
+	"rl/store/model.go":             "--checkpoint, which the page leaves at its default",
 	"internal/settings/document.go": "changes by --set, of which the page makes one that is always right",
 	"verify/grade.go":               "rlzero grade",
 }
