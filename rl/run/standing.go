@@ -203,8 +203,11 @@ func (s *standing) resume(dir string, step int) error {
 		s.Last = nil
 	}
 	s.Start, s.Best = start, best
-	if stands {
+	switch {
+	case stands:
 		return nil
+	case start == nil && best == nil:
+		return s.folder.RemoveFile(store.ResultFile)
 	}
 	return s.write()
 }
