@@ -39,6 +39,8 @@ Examples:
    rlzero train my.toml --dry-run           prints the whole recipe, its
                                             formulas and its memory
    rlzero train --resume --run runs/longer  continues a run
+   rlzero train --resume --run runs/longer --set stage.rl.steps=200
+                                            goes on with a finished run
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
    rlzero train countdown-tiny --workers nats   prints how to start a worker
    rlzero train --replay runs/fleet --run runs/again

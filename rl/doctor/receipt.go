@@ -31,6 +31,11 @@ func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
 		}
 		r.add(a.Name, fmt.Sprintf("SHA-256 %.16s", a.Hash), a.Err, advice)
 	}
+	for _, c := range made.Continued {
+		for _, key := range c.Changes {
+			r.add("continued", fmt.Sprintf("after step %d with %s = %s, which was %s, and with the state of its optimizer", c.Step, key.Key, key.To, key.From), nil, "")
+		}
+	}
 	repeatable, detail := false, "no device to compare with"
 	if dev != nil {
 		r.about(dev.Caps())

@@ -37,19 +37,36 @@ const version = 3
 // are equal byte for byte. (A run that was interrupted has one checkpoint more,
 // that of the step after which it was.) Hashes are SHA-256 in hexadecimal.
 type Receipt struct {
-	Version     int          `json:"version"` // of this format
-	Program     string       `json:"program"` // version of rlzero
-	Device      string       `json:"device"`
-	Driver      string       `json:"driver"`
-	Tier        string       `json:"tier"`
-	Numerics    gpu.Numerics `json:"numerics"`
-	Formulas    int          `json:"formulas"` // version of their language; the formulas themselves are in the recipe
-	Recipe      string       `json:"recipe"`   // hash of recipe.toml, which also holds the text of scripts
-	Data        string       `json:"data"`     // hash of the task, its settings and the held-out problems
-	Model       *Origin      `json:"model"`    // null: random weights
-	Logs        []Hash       `json:"logs"`
-	Checkpoints []Hash       `json:"checkpoints"`    // hash of each one's manifest, oldest first
-	Best        *Hash        `json:"best,omitempty"` // likewise of the best model, if one was kept
+	Version     int            `json:"version"` // of this format
+	Program     string         `json:"program"` // version of rlzero
+	Device      string         `json:"device"`
+	Driver      string         `json:"driver"`
+	Tier        string         `json:"tier"`
+	Numerics    gpu.Numerics   `json:"numerics"`
+	Formulas    int            `json:"formulas"` // version of their language; the formulas themselves are in the recipe
+	Recipe      string         `json:"recipe"`   // hash of recipe.toml, which also holds the text of scripts
+	Data        string         `json:"data"`     // hash of the task, its settings and the held-out problems
+	Model       *Origin        `json:"model"`    // null: random weights
+	Logs        []Hash         `json:"logs"`
+	Checkpoints []Hash         `json:"checkpoints"`         // hash of each one's manifest, oldest first
+	Continued   []Continuation `json:"continued,omitempty"` // where the run went on with other lengths, its optimizer's state kept
+	Best        *Hash          `json:"best,omitempty"`      // likewise of the best model, if one was kept
+}
+
+// Continuation is a place where a run went on with other lengths of its schedules than it had.
+type Continuation struct {
+	Step    int       `json:"step"`  // of the run, the last with the old ones
+	Stage   string    `json:"stage"` // in progress then
+	Changes []Changed `json:"changes"`
+	From    string    `json:"from"` // identity of the recipe before
+	To      string    `json:"to"`   // and after
+}
+
+// Changed is a key of the recipe, with its values as TOML.
+type Changed struct {
+	Key  string `json:"key"`
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Origin is the model that a run started from, as it was then.
@@ -69,9 +86,10 @@ var logs = []string{record.MetricsFile, record.CompletionsFile, record.Evaluatio
 
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.
-func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c gpu.Caps, program string) (*Receipt, error) {
+// continued says where it went on with other lengths.
+func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, continued []Continuation, c gpu.Caps, program string) (*Receipt, error) {
 	r := &Receipt{Version: version, Program: program, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics, Formulas: algo.Version,
-		Model: began, Logs: []Hash{}, Checkpoints: []Hash{}}
+		Model: began, Continued: continued, Logs: []Hash{}, Checkpoints: []Hash{}}
 	var err error
 	if r.Recipe, err = fileHash(filepath.Join(dir, recipe.File)); err != nil {
 		return nil, err

@@ -30,13 +30,18 @@ func (r *run) checkpoint() error {
 
 // save writes a checkpoint of everything that a resumed run needs. At the end of a
 // stage the state is that of the next stage's beginning, and the checkpoint is never
-// removed.
+// removed; at the end of the last it has what that stage needs to go on.
 func (r *run) save(end bool) error {
 	state, keepers := r.state, r.keepers()
+	state.Ended = nil
 	if end {
+		if r.stage != nil && state.At.Stage == len(r.parts.Recipe.Stages)-1 {
+			state.Ended = &over{state.At.Step, state.Sampled}
+		} else {
+			keepers = r.lasting()
+		}
 		state.At.Stage++
 		state.At.Step, state.Began, state.Sampled = 0, false, 0
-		keepers = r.lasting()
 	}
 	files := map[string]func(io.Writer) error{stateFile: state.write}
 	for _, k := range keepers {
@@ -61,9 +66,23 @@ func (r *run) restore(ckpt *store.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if err := state.continues(r.want, ckpt.Dir(), r.folder.Dir()); err != nil {
+	var former []string
+	for _, c := range r.continued {
+		former = append(former, c.From)
+	}
+	if r.longer != nil {
+		former = append(former, r.longer.before)
+	}
+	if err := state.continues(r.want, ckpt.Dir(), r.folder.Dir(), former...); err != nil {
 		return err
 	}
+	if err := r.sameBase(state.Model, r.folder.Dir()); err != nil {
+		return err
+	}
+	if err := r.goesOn(&state, r.folder.Dir()); err != nil {
+		return err
+	}
+	state.Recipe = r.want.Recipe
 	r.state, r.saved = state, state.At.Total
 	if state.Began {
 		if r.stage, err = train.New(r.parts, state.At.Stage); err != nil {
@@ -75,5 +94,5 @@ func (r *run) restore(ckpt *store.Checkpoint) error {
 			return err
 		}
 	}
-	return nil
+	return r.leavesSteps()
 }

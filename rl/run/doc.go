@@ -17,6 +17,14 @@
 // cut back to the checkpoint that the run continues from. At most the steps since that
 // checkpoint are done again.
 //
+// A finished run goes on where nothing but the lengths of its stages changes: the checkpoint at
+// the end of the last stage has what that stage needs, its optimizer's state and what it keeps
+// from step to step. continued.json says which recipe led to which, and goes into the receipt.
+//
+// Beside the checkpoints best/ has the model of the best evaluation, and result.json says where
+// the run stands. They are a function of the evaluations alone, are cut back with the logs, and
+// nothing of the run depends on them.
+//
 // A run belongs to one goroutine. Cancel its context to stop it: it writes a checkpoint
 // of the last step done, if there is none, and returns ErrInterrupted.
 package run

@@ -136,6 +136,23 @@ func TestOtherOrigin(t *testing.T) {
 	}
 }
 
+// TestBaseHasGoneOn: a run that trains an adapter for the model of another run is not continued once
+// that run offers another model: checkpoints have the adapter alone.
+func TestBaseHasGoneOn(t *testing.T) {
+	base, dir := t.TempDir(), t.TempDir()
+	trainIn(t, base, false, append(slices.Clone(quiet), "stage.rl.steps=2")...)
+	sets := append(slices.DeleteFunc(slices.Clone(quiet), func(set string) bool { return strings.HasPrefix(set, "model.") }),
+		"model.path="+base, "model.lora.rank=2", "stage.warm-up.skip=true")
+	interruptAt(t, dir, false, "step 2: ", sets)
+	whole := copyRun(t, dir)
+	trainIn(t, whole, true, sets...) // as long as it is the same
+	trainIn(t, base, true, append(slices.Clone(quiet), "stage.rl.steps=4")...)
+	_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "which has changed since") {
+		t.Errorf("continued over another model: %v", err)
+	}
+}
+
 // TestUnsaved: a run without checkpoints starts over only if it had none yet.
 func TestUnsaved(t *testing.T) {
 	r := &recipe.Recipe{Stages: []recipe.Stage{{Name: "warm-up", CheckpointEvery: 2}, {Name: "rl"}}}

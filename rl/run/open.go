@@ -91,7 +91,9 @@ func (o *opening) models() error {
 	if err != nil {
 		return err
 	}
-	o.parts.Notes = startOf(found)
+	if !o.Resume {
+		o.parts.Notes = startOf(found)
+	}
 	o.parts.Source, o.parts.Record = o.Opened.Source, train.NewRecord(o.Opened.Recipe)
 	o.parts.Cast, err = cast.Open(o.Opened.Recipe, found.Dir, o.Device)
 	return err
@@ -146,15 +148,23 @@ func (o *opening) collectors() error {
 // recipe reads the text of the recipe, which says with the device what run this is.
 func (o *opening) recipe() error {
 	o.text = []byte(o.parts.Recipe.Resolved())
-	if o.Resume {
-		var err error
-		if o.text, err = files.Read(filepath.Join(o.Dir, recipe.File), settings.MaxBytes); err != nil {
-			return fmt.Errorf("%w: %w", lines.ErrInput, err)
-		}
-	}
 	o.want = NewState(o.Device.Caps())
 	o.want.Recipe = identityOf(o.parts.Recipe, string(o.text))
-	return nil
+	if !o.Resume {
+		return nil
+	}
+	text, err := files.Read(filepath.Join(o.Dir, recipe.File), settings.MaxBytes)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	before := identityOf(o.parts.Recipe, string(text))
+	if o.longer == nil {
+		o.text, o.want.Recipe = text, before
+	} else {
+		o.longer.before = before
+	}
+	o.continued, err = continuations(o.Dir, before)
+	return err
 }
 
 // schedule reads which groups the steps take, if that is known.
@@ -212,6 +222,10 @@ func (o *opening) findFolder() (err error) {
 	if len(o.damaged) > 0 {
 		return hint.With(fmt.Errorf("%w: run %s cannot be continued: all its checkpoints are damaged. Nothing was changed.\n  %s",
 			lines.ErrInput, o.Dir, strings.Join(o.damaged, "\n  ")), "start a new run in another folder")
+	}
+	if o.longer != nil {
+		return hint.With(fmt.Errorf("%w: run %s has no checkpoint yet, so %s = %s would change what it began with", lines.ErrInput, o.Dir, o.longer.changes[0].Key, o.longer.changes[0].To),
+			"continue it without --set, or start a new run in another folder")
 	}
 	if o.origin, err = o.sameOrigin(o.Dir); err != nil {
 		return err
@@ -271,10 +285,16 @@ func (o *opening) state() error {
 		return err
 	}
 	r.display.show.Line("continuing after step %d from %s", r.state.At.Total, o.found.Dir())
+	if err := r.tellLonger(); err != nil {
+		return err
+	}
 	if r.state.At.Stage < len(r.parts.Recipe.Stages) { // a receipt is of a run that ended
 		if err := r.folder.RemoveFile(receipt.File); err != nil {
 			return err
 		}
+	}
+	if err := r.lengthen(o.text); err != nil {
+		return err
 	}
 	if err := r.folder.Rewind(o.found); err != nil {
 		return err

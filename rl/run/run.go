@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -54,18 +55,22 @@ type run struct {
 	standing  *standing
 	observers []observer // of all events, in this order
 	state     State
-	want      State        // what a checkpoint has to agree with
-	stage     train.Stage  // in progress
-	saved     int          // steps of the newest checkpoint
-	closers   []func(*run) // of the parts that were opened, in that order
+	want      State                  // what a checkpoint has to agree with
+	stage     train.Stage            // in progress
+	saved     int                    // steps of the newest checkpoint
+	longer    *longer                // than it was meant to be; nil: it is as long as its recipe says
+	continued []receipt.Continuation // where it continued with other lengths
+	closers   []func(*run)           // of the parts that were opened, in that order
 }
 
 // Train runs a recipe from its first stage to its last, or on from its newest
 // checkpoint.
 func Train(ctx context.Context, o Options) (*Summary, error) {
 	began := time.Now()
+	var more *longer
 	if o.Resume {
-		if err := sameRecipe(o.Opened.Recipe, o.Dir); err != nil {
+		var err error
+		if more, err = longerRecipe(o.Opened.Recipe, o.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +79,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{}
+	r := &run{longer: more}
 	defer r.close()
 	if err := r.open(o, slices.Concat(stageParts, folderParts)...); err != nil {
 		return nil, err

@@ -54,37 +54,76 @@ func (r *run) sameOrigin(dir string) (*receipt.Origin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
-	if now == nil || !slices.Equal(then.Files, now.Files) {
-		return nil, hint.With(fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes",
-			lines.ErrInput, dir, then.Folder), "restore the model, or start a new run in another folder")
-	}
-	return now, nil
+	return now, unchanged(then, now, dir)
 }
 
-// sameRecipe refuses to continue a run with another recipe than its own: the run would
-// be a function of neither.
-func sameRecipe(r *recipe.Recipe, dir string) error {
-	file := filepath.Join(dir, recipe.File)
-	own, err := recipe.Load(file, nil)
+// sameBase refuses to continue a run that trains an adapter over another model than it started from,
+// which no checkpoint has.
+func (r *run) sameBase(then *receipt.Origin, dir string) error {
+	if then == nil || r.parts.Recipe.Model.LoRA.Rank == 0 {
+		return nil
+	}
+	now, err := r.originOf()
 	if err != nil {
 		return err
 	}
-	asked, has := strings.Split(r.Resolved(), "\n"), strings.Split(own.Resolved(), "\n")
-	for i, line := range has {
-		if i < len(asked) && asked[i] == line {
-			continue
-		}
-		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data && r.Task.FromData() {
-			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, cmp.Or(r.Task.Data, "a source of [task]")), "restore the file, or start a new run")
-		}
-		other := "nothing"
-		if i < len(asked) {
-			other = asked[i]
-		}
-		return hint.With(fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the given recipe has %q", lines.ErrInput, file, line, other),
-			"to continue with the run's own recipe: rlzero train --resume --run %s; for another recipe from its weights on, start a new run with --set model.path=%[1]s", terminal.ShellWord(dir))
+	return unchanged(then, now, dir)
+}
+
+// unchanged refuses a model that is not the one that a run started from.
+func unchanged(then, now *receipt.Origin, dir string) error {
+	if now != nil && slices.Equal(then.Files, now.Files) {
+		return nil
 	}
-	return nil
+	return hint.With(fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes",
+		lines.ErrInput, dir, then.Folder), "restore the model, or start a new run in another folder")
+}
+
+// sameRecipe refuses a recipe that is not that of a run.
+func sameRecipe(r *recipe.Recipe, dir string) error {
+	_, changes, err := changesOf(r, dir)
+	if err == nil && len(changes) > 0 {
+		err = refuse(r, changes[0], dir)
+	}
+	return err
+}
+
+// longerRecipe refuses to continue a run with another recipe than its own, but for the lengths of its
+// schedules: it would be a function of neither.
+func longerRecipe(r *recipe.Recipe, dir string) (*longer, error) {
+	own, changes, err := changesOf(r, dir)
+	if err != nil || changes == nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if lengthOf(r, c.Key) < 0 {
+			return nil, refuse(r, c, dir)
+		}
+	}
+	return &longer{changes: changes, own: own}, nil
+}
+
+// changesOf are the keys in which a recipe differs from a run's own.
+func changesOf(r *recipe.Recipe, dir string) (own *recipe.Recipe, changes []recipe.Change, err error) {
+	if own, err = recipe.Load(filepath.Join(dir, recipe.File), nil); err == nil {
+		changes, err = recipe.Changes(own, r)
+	}
+	return own, changes, err
+}
+
+// refuse is the error about a key that has another value than in the recipe of a run.
+func refuse(r *recipe.Recipe, c recipe.Change, dir string) error {
+	if strings.HasSuffix(c.Key, "sha256") && c.From != "" && c.To != "" {
+		return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, cmp.Or(r.Task.Data, "a source of [task]")), "restore the file, or start a new run")
+	}
+	said := func(value string) string {
+		if value == "" {
+			return "no " + c.Key
+		}
+		return fmt.Sprintf("%q", c.Key+" = "+value)
+	}
+	return hint.With(fmt.Errorf("%w: this is not the recipe of the run: %s has %s, the given recipe has %s", lines.ErrInput, filepath.Join(dir, recipe.File), said(c.From), said(c.To)),
+		"to continue with the run's own recipe: rlzero train --resume --run %s, where --set may change the lengths of stages (%s); for another recipe from its weights on, start a new run with --set model.path=%[1]s", terminal.ShellWord(dir), strings.Join(lengths, ", "))
 }
 
 // freeKeys change no byte of what a run computes, so they may change between two parts of it: how

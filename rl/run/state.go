@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
@@ -26,8 +27,9 @@ type State struct {
 	Recipe   string          `json:"recipe"`   // identity of recipe.toml
 	Model    *receipt.Origin `json:"model"`    // what the run started from; null: random weights
 	At       train.Position  `json:"position"`
-	Began    bool            `json:"began"`   // the opening work of the stage is done
-	Sampled  int             `json:"sampled"` // tokens that the stage in progress has sampled
+	Began    bool            `json:"began"`           // the opening work of the stage is done
+	Sampled  int             `json:"sampled"`         // tokens that the stage in progress has sampled
+	Ended    *over           `json:"ended,omitempty"` // of a finished run
 }
 
 // stateVersion is the format of checkpoints. 3: keepers have files of their own.
@@ -63,7 +65,8 @@ func ReadState(checkpoint string) (s State, err error) {
 
 // continues refuses to go on from a checkpoint whose bits this program or device would
 // not reproduce, or which is of another recipe.
-func (s *State) continues(want State, checkpoint, runDir string) error {
+// former are identities that its recipe had before it continued with other lengths.
+func (s *State) continues(want State, checkpoint, runDir string, former ...string) error {
 	const otherBytes = "the run would not continue to the same bytes"
 	afresh := "start a new run with --set model.path=" + terminal.ShellWord(checkpoint)
 	switch {
@@ -76,7 +79,7 @@ func (s *State) continues(want State, checkpoint, runDir string) error {
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made with version %d of the language of formulas, but this program has version %d: %s", lines.ErrInput, checkpoint, s.Formulas, want.Formulas, otherBytes), "%s", afresh)
 	case s.Device != want.Device:
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made on %q, but this device is %q: %s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes), "%s", afresh)
-	case s.Recipe != want.Recipe:
+	case s.Recipe != want.Recipe && !slices.Contains(former, s.Recipe):
 		return hint.With(fmt.Errorf("%w: %s has changed since the run began. Only sampler_sequences may change, and micro_batch_tokens as long as no group is larger", lines.ErrInput, filepath.Join(runDir, recipe.File)),
 			"restore the file, or %s", afresh)
 	}
