@@ -225,7 +225,7 @@ func (o *opening) findFolder() (err error) {
 	}
 	if o.longer != nil {
 		return hint.With(fmt.Errorf("%w: run %s has no checkpoint yet, so %s = %s would change what it began with", lines.ErrInput, o.Dir, o.longer.changes[0].Key, o.longer.changes[0].To),
-			"continue it without --set, or start a new run in another folder")
+			"continue it as it began, or start a new run in another folder")
 	}
 	if o.origin, err = o.sameOrigin(o.Dir); err != nil {
 		return err
