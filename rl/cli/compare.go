@@ -293,7 +293,7 @@ func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...
 	}
 	_, missing := os.Stat(filepath.Join(dir, recipe.File))
 	fmt.Fprintf(t.show, "%s\n", dir)
-	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Verbose: t.verbose, Version: Version, Report: reportOf})
+	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Fixed: true, Device: t.device, Show: t.show, Verbose: t.verbose, Version: Version, Report: reportOf})
 	if missing == nil && errors.Is(err, lines.ErrInput) {
 		err = hint.With(err, "choose another folder for this comparison with --out")
 	}

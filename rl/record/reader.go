@@ -53,7 +53,8 @@ func (r *Reader) Pieces(in io.ReaderAt, to int64, do func(lines []byte) error) e
 	}
 	buf := r.buf[:0]
 	for r.At+int64(len(buf)) < to {
-		if len(buf) == cap(buf) { // a line that is longer
+		// A piece that is longer than a line may be, by one byte, holds either that line alone or none.
+		if len(buf) == min(cap(buf), most+1) { // a line that is longer
 			if len(buf) > most {
 				return &TooLong{r.Name, r.Line + 1, buf, most}
 			}
@@ -61,7 +62,7 @@ func (r *Reader) Pieces(in io.ReaderAt, to int64, do func(lines []byte) error) e
 			r.buf = buf
 		}
 		from := len(buf)
-		n, err := in.ReadAt(buf[from:min(int64(cap(buf)), to-r.At)], r.At+int64(from))
+		n, err := in.ReadAt(buf[from:min(int64(cap(buf)), int64(most)+1, to-r.At)], r.At+int64(from))
 		buf = buf[:from+n]
 		if whole := bytes.LastIndexByte(buf[from:], '\n') + 1; whole > 0 {
 			whole += from

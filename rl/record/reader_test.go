@@ -119,6 +119,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("{}\n\n[1]\r\nlonger than that\nlast\ntorn"), 7)
 	f.Add([]byte("\n\n\n"), 1)
 	f.Add([]byte("no end"), 3)
+	f.Add([]byte("00000000\n\n00000000\n"), 104) // 1: a line too long after a short one in a piece
 	f.Fuzz(func(t *testing.T, data []byte, grows int) {
 		const most = 8
 		var want, got []string

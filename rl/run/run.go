@@ -31,6 +31,7 @@ type Options struct {
 	Opened  *resolve.Opened // the recipe, with what it names
 	Dir     string          // run folder
 	Resume  bool            // continue the run in Dir
+	Fixed   bool            // Resume takes no other lengths of stages than the run has
 	Replay  string          // run folder whose schedule a new run follows as far as it goes; "": none
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
@@ -70,7 +71,12 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	var more *longer
 	if o.Resume {
 		var err error
-		if more, err = longerRecipe(o.Opened.Recipe, o.Dir); err != nil {
+		if o.Fixed {
+			err = sameRecipe(o.Opened.Recipe, o.Dir)
+		} else {
+			more, err = longerRecipe(o.Opened.Recipe, o.Dir)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
