@@ -36,6 +36,8 @@ func TestUnknown(t *testing.T) {
 		{"gdc", tasks, "rlzero tasks", `unknown task "gdc"`, "did you mean gcd? rlzero tasks lists them all"},
 		{"Countdwn", tasks, "", `unknown task "Countdwn"`, "did you mean countdown?"},
 		{"count", tasks, "", `unknown task "count"`, "did you mean countdown?"},
+		{"reasoning_effort", []string{"n", "top_p", "seed"}, "", `unknown task "reasoning_effort"`, "accepted: n, top_p, seed"},
+		{"max_tokens_per_completion", many, "rlzero tasks", `unknown task "max_tokens_per_completion"`, "rlzero tasks lists them all"},
 		{"zebra", tasks, "rlzero tasks", `unknown task "zebra"`, "accepted: gcd, lcm, countdown, chain_sum"},
 		{"zebra", many, "rlzero tasks", `unknown task "zebra"`, "rlzero tasks lists them all"},
 		{strings.Repeat("é", 1e6), many, "rlzero tasks", `unknown task "` + strings.Repeat("é", longest/2) + `…"`, "rlzero tasks lists them all"},

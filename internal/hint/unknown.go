@@ -36,7 +36,7 @@ const few, longest = 12, 80
 
 // Nearest is the known name that is most likely meant, "" if none is near. Two
 // names are near if at most every third letter differs, or if one contains the
-// other.
+// other and is no small part of it.
 func Nearest(name string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {
@@ -48,7 +48,11 @@ func Nearest(name string, known []string) string {
 		return best
 	}
 	for _, k := range known {
-		if len(name) > 2 && (strings.Contains(k, name) || strings.Contains(name, k)) {
+		short, long := name, k
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		if len(short) > 2 && 4*len(short) >= len(long) && strings.Contains(long, short) {
 			return k
 		}
 	}

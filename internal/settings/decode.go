@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Decode reads the table at p into dst, a pointer to a struct that holds the
@@ -105,7 +107,48 @@ func (d *Document) unknown(p Path, fields []Field, kind string) {
 			known = append(known, f.Key)
 		}
 	}
+	if homes := d.elsewhere(p); homes != nil {
+		d.Fail(p, "%w", d.WithHomes(fmt.Errorf("unknown key %s; did you mean %s?", d.Name(p), strings.Join(homes, ", ")), p))
+		return
+	}
 	d.Fail(p, "unknown key %s%s", d.Name(p), DidYouMean(p.last(), known, ""))
+}
+
+// elsewhere are the places where the key at p is, or the key that an override put into a table
+// at p which is none; nil: nowhere.
+func (d *Document) elsewhere(p Path) []string {
+	if d.homes == nil {
+		return nil
+	}
+	key := p.last()
+	for _, s := range d.sets {
+		if len(s.path) > len(p) && slices.Equal(s.path[:len(p)], p) {
+			key = s.path.last()
+		}
+	}
+	homes := d.homes(key)
+	if near := slices.DeleteFunc(slices.Clone(homes), func(home string) bool {
+		return !strings.HasPrefix(home, d.Name(p[:len(p)-1])+".") && !strings.Contains(home, "."+p.last()+".")
+	}); len(near) > 0 && len(near) < len(homes) {
+		return near
+	}
+	return homes
+}
+
+// WithHomes is an error about the key at p with the overrides that say the same in the right
+// place, where an override said it.
+func (d *Document) WithHomes(err error, p Path) error {
+	homes := d.elsewhere(p)
+	for _, s := range d.sets {
+		if len(s.path) < len(p) || !slices.Equal(s.path[:len(p)], p) {
+			continue
+		}
+		_, value, _ := strings.Cut(s.text, "=")
+		for _, home := range homes[:min(len(homes), 3)] {
+			err = hint.With(err, "--set %s=%s", home, value)
+		}
+	}
+	return err
 }
 
 // value reads one value into v and checks its type and range.

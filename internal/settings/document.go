@@ -28,7 +28,9 @@ type Document struct {
 	tree       map[string]any
 	sets       []set
 	faults     []fault
-	under      *Document              // see Over; nil: there is none
+	under      *Document // see Over; nil: there is none
+	fixed      bool      // see Fixed
+	homes      func(key string) []string
 	places     map[string]map[int]int // of lists that Over has merged: by key and index, the index in the text
 }
 
@@ -74,6 +76,14 @@ func (d *Document) Again() *Document {
 	again.faults = nil
 	return &again
 }
+
+// Fixed says that the text is right by itself, as one of the program's own is: what is wrong is
+// the overrides, and they are named in its place.
+func (d *Document) Fixed() { d.fixed = true }
+
+// Homes tells where a key is, for those who write it in another place: full names, as overrides
+// write them, the likeliest first.
+func (d *Document) Homes(of func(key string) []string) { d.homes = of }
 
 // Tree is the parsed text with its overrides. A list of tables is a
 // []map[string]any, see [Tables].
@@ -231,6 +241,9 @@ func (d *Document) Fail(p Path, format string, args ...any) {
 		f.where = "--set " + s.text
 	} else if d.file != "" {
 		f.where, f.under, f.line, f.col = d.place(p)
+		if blamed := d.blamed(p); blamed != "" {
+			f.where = blamed
+		}
 	}
 	d.faults = append(d.faults, f)
 }
@@ -241,6 +254,20 @@ func (d *Document) Failed() int { return len(d.faults) }
 // Overridden says whether the value at p, or a table around it, is an override's.
 func (d *Document) Overridden(p Path) bool { return d.override(p) != nil }
 
+// Written says whether the user wrote the value at p: in the text, which is not [Document.Fixed],
+// or in an override.
+func (d *Document) Written(p Path) bool {
+	if d.Overridden(p) {
+		return true
+	}
+	own, here := d.ownPath(p)
+	if d.fixed || !here {
+		return false
+	}
+	_, _, found := find(d.text, own)
+	return found
+}
+
 // override is the last one of a key, or of a table around it; nil: there is none.
 func (d *Document) override(p Path) *set {
 	for i := len(d.sets) - 1; i >= 0; i-- {
@@ -249,6 +276,30 @@ func (d *Document) override(p Path) *set {
 		}
 	}
 	return nil
+}
+
+// blamed are the overrides that a fault at p comes from, which is in no override itself: one that
+// made the table at p, or, where the text is right, those that are nearest to p; "": none.
+func (d *Document) blamed(p Path) string {
+	var flags []string
+	nearest := 0
+	for i := range d.sets {
+		s := &d.sets[i]
+		n := 0
+		for n < min(len(p), len(s.path)) && p[n] == s.path[n] {
+			n++
+		}
+		_, _, there := find(d.text, p)
+		made := n == len(p) && n > 0 && !there && d.under == nil
+		if !made && !d.fixed || n < nearest {
+			continue
+		}
+		if n > nearest {
+			nearest, flags = n, nil
+		}
+		flags = append(flags, "--set "+s.text)
+	}
+	return strings.Join(flags, " ")
 }
 
 // Err is one error with a line for each fault, in the order of the text; nil: there

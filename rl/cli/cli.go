@@ -39,6 +39,7 @@ const (
 	exitNoDevice    = 3
 	exitRefused     = 4
 	exitInterrupted = 130
+	exitPipe        = 141 // 128 and SIGPIPE, as of a program that the signal ends
 )
 
 // errUsage marks a wrong command line.
@@ -71,6 +72,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	failedWritesAreErrors()
 	out := &writer{Writer: stdout}
 	a := app(stdin, out, stderr)
+	if len(args) > 1 && args[1] == completeCommand {
+		complete(a, args[2:], out)
+		return 0
+	}
 	args, err := arrange(a, args)
 	if err == nil {
 		err = a.Run(args)
@@ -78,7 +83,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = out.err
 	}
-	if err == nil {
+	switch {
+	case errors.Is(out.err, syscall.EPIPE): // who reads has read enough, as head does
+		return exitPipe
+	case err == nil:
 		return 0
 	}
 	text, hints := explain(err)
@@ -118,7 +126,7 @@ Flags may come before or after arguments; -- ends them. rlzero help COMMAND expl
 
 Results go to standard output, progress and messages to standard error. Exit codes: 0 done;
 1 failed, or a check found a problem; 2 wrong usage or bad input; 3 no usable device; 4 the
-trainer refuses this worker; 130 interrupted, after a checkpoint.`,
+trainer refuses this worker; 130 interrupted, after a checkpoint; 141 nobody reads the output.`,
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
@@ -138,9 +146,40 @@ trainer refuses this worker; 130 interrupted, after a checkpoint.`,
 	return a
 }
 
+// quietFlag is one of every command.
+var quietFlag = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave progress and messages out; warnings and errors are still told"}
+
+// talkative are the commands whose messages are what they are for: an address, an answer.
+var talkative = []string{"chat", "page", "serve", "worker", "workers"}
+
+// What warnings begin with, and lines of a run that nobody may miss: a method that is likely
+// not meant, an alert, the link to its page.
+const warning = "rlzero: warning: "
+
+var kept = [][]byte{[]byte(warning), []byte("warning: "), []byte("! "), []byte("page  ")}
+
+// quiet passes on what nobody may miss.
+type quiet struct{ io.Writer }
+
+func (q quiet) Write(p []byte) (int, error) {
+	if slices.ContainsFunc(kept, func(begin []byte) bool { return bytes.HasPrefix(p, begin) }) {
+		return q.Writer.Write(p)
+	}
+	return len(p), nil
+}
+
 // prepare gives a command what all have in common.
 func prepare(parent string, c *cli.Command) {
 	c.HideHelpCommand = true
+	if action := c.Action; action != nil {
+		c.Flags = append(slices.Clip(c.Flags), quietFlag)
+		c.Action = func(c *cli.Context) error {
+			if c.Bool(quietFlag.Name) && !slices.Contains(talkative, c.Command.Name) {
+				c.App.ErrWriter = quiet{c.App.ErrWriter}
+			}
+			return action(c)
+		}
+	}
 	for _, f := range c.Flags {
 		if b, ok := f.(*cli.BoolFlag); ok {
 			b.DisableDefaultText = true // it is always false
@@ -249,7 +288,9 @@ var (
 	tierFlag    = &cli.StringFlag{Name: "tier", Usage: "kernels to use in place of those that the device would get: T0, T1, T2 (matrix cores; other bits) or TL; the same as $RLZERO_TIER"}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Usage: "show every formula of a method before its first step"}
 	jsonFlag    = &cli.BoolFlag{Name: "json", Usage: "write JSON"}
-	inFlag      = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
+	// Of commands that print nothing else.
+	alwaysJSON = &cli.BoolFlag{Name: "json", Usage: "write JSON, as the command always does"}
+	inFlag     = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
 	// Of lines, which may name their own.
 	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier for lines that name none: a name that rlzero verifiers lists, \"NAME key=value\", or a script of yours, FILE.star or FILE.py"}
 )
@@ -322,6 +363,6 @@ func openDevice(c *cli.Context) (gpu.Device, error) {
 
 func warn(c *cli.Context, warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", terminal.Message(w))
+		fmt.Fprintf(c.App.ErrWriter, warning+"%s\n", terminal.Message(w))
 	}
 }

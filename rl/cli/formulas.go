@@ -62,6 +62,7 @@ Example:
 				&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"},
 				&cli.StringFlag{Name: "recipe", Usage: "evaluate the method of a `RECIPE`, where a line names no preset"},
 				&cli.StringFlag{Name: "stage", Usage: "that of the stage of this `NAME`", DefaultText: "the last that learns from rewards"},
+				alwaysJSON,
 			},
 			Action: evalFormulas,
 		}},

@@ -31,6 +31,7 @@ func commands() []*cli.Command {
 		{"Models", []*cli.Command{modelCommand(), fitCommand(), chatCommand(), sampleCommand(), evalCommand(), scoreCommand(), serveCommand(), exportCommand(), inspectCommand()}},
 		{"Data and rewards", []*cli.Command{tasksCommand(), verifiersCommand(), verifyCommand(), auditCommand(), formulasCommand(), algorithmsCommand()}},
 		{"This machine", []*cli.Command{devicesCommand(), doctorCommand(), benchCommand(), workerCommand()}},
+		{"The program", []*cli.Command{versionCommand(), completionCommand(), manCommand()}},
 	}
 	var all []*cli.Command
 	for _, g := range groups {

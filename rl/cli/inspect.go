@@ -32,7 +32,7 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run, checkpoint, or a folder with a tokenizer.json"},
 			&cli.StringFlag{Name: "text", Usage: "one text, instead of --in"},
-			inFlag,
+			inFlag, alwaysJSON,
 		},
 		Action: inspectTokens,
 	}

@@ -31,6 +31,7 @@ Example: the columns of a data set.
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "split", Usage: "split of a folder", Value: table.Train},
 			&cli.IntFlag{Name: "n", Usage: "largest number of rows", DefaultText: "all"},
+			alwaysJSON,
 		},
 		Action: inspectData,
 	}
@@ -78,7 +79,7 @@ as f32. Lists of more than --most values are cut.
 
 Example:
    rlzero inspect gguf model-q8_0.gguf`,
-		Flags:  []cli.Flag{&cli.IntFlag{Name: "most", Usage: "largest number of values shown of a list", Value: 16}},
+		Flags:  []cli.Flag{&cli.IntFlag{Name: "most", Usage: "largest number of values shown of a list", Value: 16}, alwaysJSON},
 		Action: inspectGGUF,
 	}
 }

@@ -262,7 +262,7 @@ Example:
 		Flags: []cli.Flag{
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
-			systemFlag, varFlag,
+			systemFlag, varFlag, alwaysJSON,
 			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: func(c *cli.Context) error {

@@ -24,7 +24,8 @@ func showCommand() *cli.Command {
 completions of one group; equal ones share a line, and episodes are told turn by turn. With
 --tokens, prints what the step taught each token: ▲ more likely, ▼ less likely, = clipped; what
 an episode read stands in brackets. Steps count through all stages, as in metrics.jsonl. Tokens
-are recorded in one of every token_every steps.
+are recorded in one of every token_every steps. --json writes the lines of the run's logs:
+completions, or tokens with --tokens.
 
 Examples:
    rlzero show runs/first                              the newest step
@@ -34,6 +35,7 @@ Examples:
 			&cli.IntFlag{Name: "step", Usage: "step, counted through all stages", DefaultText: "the newest"},
 			&cli.IntFlag{Name: "group", Usage: "group of the step, from 0", DefaultText: "all"},
 			&cli.BoolFlag{Name: "tokens", Usage: "show the tokens of --group"},
+			jsonFlag,
 		},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "RUN")
@@ -76,6 +78,9 @@ func show(c *cli.Context, dir string) error {
 		return usagef("run %s has no completions yet", dir)
 	}
 	if !c.IsSet("group") {
+		if c.Bool("json") {
+			return printAll(c, all)
+		}
 		showGroups(c.App.Writer, all)
 		return nil
 	}
@@ -83,10 +88,23 @@ func show(c *cli.Context, dir string) error {
 	if len(group) == 0 {
 		return badValue("group", c.Int("group"), "0 to %d", all[len(all)-1].Group)
 	}
-	if c.Bool("tokens") {
-		return showTokens(c.App.Writer, dir, group)
+	switch {
+	case c.Bool("tokens"):
+		return showTokens(c, dir, group)
+	case c.Bool("json"):
+		return printAll(c, group)
 	}
 	showGroup(c.App.Writer, group)
+	return nil
+}
+
+// printAll writes values as JSON lines.
+func printAll[T any](c *cli.Context, all []T) error {
+	for _, v := range all {
+		if err := printJSON(c, v); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -171,7 +189,8 @@ func shownNumber(v *float64) string {
 	return fmt.Sprintf("%6.3f", *v)
 }
 
-func showTokens(w io.Writer, dir string, group []record.Completion) error {
+func showTokens(c *cli.Context, dir string, group []record.Completion) error {
+	w := c.App.Writer
 	log, err := record.Open(filepath.Join(dir, record.TokensFile))
 	if err != nil {
 		return err
@@ -191,6 +210,16 @@ func showTokens(w io.Writer, dir string, group []record.Completion) error {
 	}
 	if len(tokens) == 0 {
 		return hint.With(usagef("the tokens of step %d were not recorded", group[0].Step), "the recipe's key token_every says which steps are recorded")
+	}
+	if c.Bool("json") {
+		for _, l := range group {
+			if t, ok := tokens[l.Sample]; ok {
+				if err := printJSON(c, t); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	}
 	showHead(w, group[0])
 	colour := colours(w)

@@ -59,6 +59,7 @@ func tasksCommand() *cli.Command {
 			&cli.IntFlag{Name: "n", Usage: "number of problems", Value: 10},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of the draws", Value: tasks.HeldOutSeed},
 			&cli.StringFlag{Name: "split", Usage: "train or held-out", Value: tasks.Train.String()},
+			alwaysJSON,
 		),
 		Action: drawTask,
 	})

@@ -24,7 +24,7 @@ func verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "grade completions with a verifier",
 		Description: verifyHelp,
-		Flags:       []cli.Flag{inFlag, verifierFlag},
+		Flags:       []cli.Flag{inFlag, verifierFlag, alwaysJSON},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {
 				return err

@@ -33,6 +33,12 @@ Examples:
 		Action: func(c *cli.Context) error {
 			if c.Bool("rules") {
 				for _, r := range watch.Rules() {
+					if c.Bool("json") {
+						if err := printJSON(c, ruleLine{r.Rule, string(r.Level), r.Why}); err != nil {
+							return err
+						}
+						continue
+					}
 					fmt.Fprintf(c.App.Writer, "%-24s %-8s %s\n", r.Rule, r.Level, r.Why)
 				}
 				return nil
@@ -47,6 +53,13 @@ Examples:
 			return watchRun(c, args[0])
 		},
 	}
+}
+
+// ruleLine is what watch --rules prints with --json.
+type ruleLine struct {
+	Rule  string `json:"rule"`
+	Level string `json:"level"`
+	Why   string `json:"why"`
 }
 
 // watching is a run that is watched, and what it has raised.

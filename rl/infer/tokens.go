@@ -35,7 +35,7 @@ func Tokens(folder, name string, in io.Reader, w *bufio.Writer) error {
 		return lines.Write(w, struct {
 			IDs     []int  `json:"ids"`
 			Decoded string `json:"decoded"`
-		}{ids, tok.Decode(ids)})
+		}{append([]int{}, ids...), tok.Decode(ids)})
 	})
 }
 

@@ -3,8 +3,11 @@ package progress
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/terminal"
 )
@@ -15,8 +18,9 @@ const lineEvery = 5 * time.Second
 // Reporter shows the stages of a run one after the other.
 type Reporter struct {
 	out   io.Writer
-	width int  // columns of the terminal; 0: not a terminal
-	bar   *bar // of the stage; nil without a terminal
+	keep  string // what a figure begins with that stays where there is little room
+	width int    // columns of the terminal; 0: not a terminal
+	bar   *bar   // of the stage; nil without a terminal
 
 	stage   string
 	total   int
@@ -24,6 +28,9 @@ type Reporter struct {
 	first   int // step the stage began at, above 0 after a resume
 	printed time.Time
 }
+
+// Keep says what a figure begins with that is shown on a narrow terminal, too.
+func (r *Reporter) Keep(prefix string) { r.keep = prefix }
 
 // New makes a reporter that writes to out, with bars if out is a terminal.
 func New(out io.Writer) *Reporter {
@@ -40,7 +47,7 @@ func (r *Reporter) Begin(stage string, first, total int) {
 	r.stage, r.total, r.first = stage, total, first
 	r.began, r.printed = time.Now(), time.Time{}
 	if r.width > 0 {
-		r.bar = newBar(r.out, min(24, r.width/4), stage, total)
+		r.bar = newBar(r.out, r.barWidth(), stage, total)
 		r.bar.set(first, "")
 	}
 }
@@ -48,24 +55,54 @@ func (r *Reporter) Begin(stage string, first, total int) {
 // Step reports that step (counted from 1) is done, with a few short figures
 // such as "reward 0.42"; empty ones are left out.
 func (r *Reporter) Step(step int, figures ...string) {
-	text := fmt.Sprintf("%*d/%d", len(strconv.Itoa(r.total)), step, r.total)
+	parts := []string{fmt.Sprintf("%*d/%d", len(strconv.Itoa(r.total)), step, r.total)}
 	for _, figure := range figures {
 		if figure != "" {
-			text += "  " + figure
+			parts = append(parts, figure)
 		}
 	}
+	left := ""
 	if done := step - r.first; done > 0 && step < r.total {
 		per := time.Since(r.began) / time.Duration(done)
-		text += "  " + short(per*time.Duration(r.total-step)) + " left"
+		left = short(per*time.Duration(r.total-step)) + " left"
+		parts = append(parts, left)
 	}
+	text := strings.Join(parts, gap)
 	if r.bar != nil {
-		r.bar.set(step, clip(" "+text, r.width-min(24, r.width/4)-12))
+		r.bar.set(step, " "+r.fitting(parts, left))
 		return
 	}
 	if step == r.total || time.Since(r.printed) >= lineEvery {
 		r.printed = time.Now()
 		fmt.Fprintf(r.out, "%-10s %s\n", r.stage, text)
 	}
+}
+
+// gap stands between the parts of a line.
+const gap = "  "
+
+// barWidth is what the bar takes of a terminal: a quarter of a wide one, and little of a narrow
+// one, which has to show figures.
+func (r *Reporter) barWidth() int {
+	if r.width < 80 {
+		return max(4, r.width/10)
+	}
+	return min(24, r.width/4)
+}
+
+// fitting are the parts that have room beside the bar: from the end those are left out that
+// are neither the step, the time left nor a figure to keep, and at last the latter.
+func (r *Reporter) fitting(parts []string, left string) string {
+	room := r.width - r.barWidth() - 12 // the stage's name and two spaces
+	for _, all := range []bool{false, true} {
+		for i := len(parts) - 1; i > 0 && utf8.RuneCountInString(strings.Join(parts, gap)) >= room; i-- {
+			kept := parts[i] == left || r.keep != "" && strings.HasPrefix(parts[i], r.keep) && !all
+			if !kept {
+				parts = slices.Delete(slices.Clone(parts), i, i+1)
+			}
+		}
+	}
+	return clip(strings.Join(parts, gap), room)
 }
 
 // Extend changes the number of steps of the stage: some stages end on a condition.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // TestPlainLines: on no terminal, a stage has its first and last step as lines, with
@@ -43,6 +44,24 @@ func TestShort(t *testing.T) {
 	for seconds, want := range map[int]string{0: "0s", 59: "59s", 65: "1m05s", 7800: "2h10m"} {
 		if got := short(time.Duration(seconds) * time.Second); got != want {
 			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
+		}
+	}
+}
+
+// TestNarrow: the time left and the held-out accuracy stay visible on a terminal of 60 columns,
+// and no line is longer than the terminal.
+func TestNarrow(t *testing.T) {
+	for width := 41; width <= 200; width++ {
+		r := &Reporter{width: width}
+		r.Keep("held-out")
+		text := r.fitting([]string{" 12/120", "reward 0.26", "held-out 29 %", "not scored 3 %", "12k tok/s", "1h05m left"}, "1h05m left")
+		if n := 10 + r.barWidth() + 2 + utf8.RuneCountInString(text); n > width {
+			t.Errorf("%d columns: %d for %q", width, n, text)
+		}
+		for part, from := range map[string]int{" 12/120": 41, "1h05m left": 41, "held-out 29 %": 60, "reward 0.26": 75, "12k tok/s": 120} {
+			if width >= from && !strings.Contains(text, part) {
+				t.Errorf("%d columns: no %s in %q", width, part, text)
+			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 // and column, or the override, and with what is accepted.
 func Load(name string, overrides []string) (*Recipe, error) {
 	if p, ok := presets.Find(name); ok {
-		return Parse(name, p.Text, overrides)
+		return parse(name, p.Text, overrides, true)
 	}
 	text, err := files.Read(name, settings.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
@@ -41,6 +41,11 @@ func Load(name string, overrides []string) (*Recipe, error) {
 // Parse reads a recipe from text; file is named in errors and, without folder
 // and extension, is the default name.
 func Parse(file, text string, overrides []string) (*Recipe, error) {
+	return parse(file, text, overrides, false)
+}
+
+// parse is Parse; preset says that the text is a recipe of the program.
+func parse(file, text string, overrides []string, preset bool) (*Recipe, error) {
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("%w: %s is not UTF-8 text: is it a recipe?", ErrInvalid, file)
 	}
@@ -49,6 +54,10 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	d := decoder{doc, filepath.Dir(file), new(bool)}
+	if preset {
+		d.Fixed()
+	}
+	d.Homes(d.homes)
 	d.base()
 	for _, o := range overrides {
 		d.override(o)

@@ -54,10 +54,43 @@ func (d decoder) misplaced(r *Recipe) []string {
 		if _, table := d.Tree()[key].(map[string]any); table {
 			form = "[stage." + key + "]"
 		}
-		d.Fail(settings.Path{key}, "%s belongs to a stage: write %s below a [[stage]]", key, form)
+		err := fmt.Errorf("%s belongs to a stage: write %s below a [[stage]]", key, form)
+		d.Fail(settings.Path{key}, "%w", d.WithHomes(err, settings.Path{key}))
 		found = append(found, key)
 	}
 	return found
+}
+
+// noHomes are tables whose keys nobody means by a bare name: lists, and formulas in place of
+// numbers.
+var noHomes = []string{"task.source", "stage.verifier", "stage.numbers", "stage.expect", "expect"}
+
+// homes are the full names of a key, those of stages that learn from rewards first.
+func (d decoder) homes(key string) []string {
+	var first, others []string
+	for _, k := range Keys() {
+		if k.Key != key || slices.Contains(noHomes, k.Table) || k.Table == "stage" && key == "verifier" {
+			continue
+		}
+		inner, ofStage := strings.CutPrefix(k.Table, "stage")
+		if !ofStage {
+			others = append(others, strings.TrimPrefix(k.Table+"."+key, "."))
+			continue
+		}
+		for i, t := range settings.Tables(d.Tree()["stage"]) {
+			kind, _ := t["kind"].(string)
+			if !slices.Contains(k.Kinds, kind) {
+				continue
+			}
+			name := d.Name(settings.Path{"stage", strconv.Itoa(i)}) + inner + "." + key
+			if kind == KindRL {
+				first = append(first, name)
+			} else {
+				others = append(others, name)
+			}
+		}
+	}
+	return append(first, others...)
 }
 
 // sub is the table at a key of the tree; nil, with a fault, if it is not there
@@ -287,8 +320,12 @@ func (d decoder) stageList(r *Recipe) {
 		s := &r.Stages[i]
 		if s.Kind == KindRL && s.EvalProblems > r.Task.EvalProblems {
 			p := settings.Path{"stage", strconv.Itoa(i), "eval_problems"}
-			if _, given := stages[i]["eval_problems"]; given {
+			own, task := d.Written(p), d.Written(settings.Path{"task", "eval_problems"})
+			switch {
+			case own && task:
 				d.Fail(p, "%s = %d is out of range; accepted: at most task.eval_problems = %d", d.Name(p), s.EvalProblems, r.Task.EvalProblems)
+			case own: // what is written bends what is not
+				r.Task.EvalProblems = s.EvalProblems
 			}
 			s.EvalProblems = r.Task.EvalProblems
 		}
@@ -317,7 +354,7 @@ func (d decoder) teaching(r *Recipe) {
 		return
 	}
 	if r.Task.MaxPromptTokens == 0 && r.Samples() {
-		d.Fail(settings.Path{"task", "name"}, "task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name)
+		d.Fail(settings.Path{"task", "name"}, "%w", hint.With(fmt.Errorf("task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name), "--set task.max_prompt_tokens=512"))
 	}
 	if r.Model.Path == "" {
 		err := fmt.Errorf("model.path is missing: task %s has no vocabulary for a model from random weights", name)
@@ -343,7 +380,7 @@ func (d decoder) teaching(r *Recipe) {
 			d.Fail(p, "%s is for demonstrations of a task, but rows of task.data are imitated as they are: put the hint into the rows", d.Name(p))
 		case (st.Kind == KindSFT || st.Kind == KindPreference) && st.SFT.MaxTokens == 0:
 			p := at.With("max_tokens")
-			d.Fail(p, "%s is missing: the rows of task.data have no fixed length", d.Name(p))
+			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: the rows of task.data have no fixed length", d.Name(p)), "--set %s=512", d.Name(p)))
 		case st.Kind != KindRL && r.Samples() && r.MaxCompletion(st) == 0:
 			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe with only stages of kind %s and %s can leave out task.verifier, and samples nothing", name, KindRL, KindSFT, KindPreference)
 		}
@@ -388,7 +425,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		demonstrator := task.Demonstrator()
 		if demonstrator == nil {
 			p := at.With("sampling").With("max_completion_tokens")
-			d.Fail(p, "%s is missing: the answers of task %s have no fixed length", d.Name(p), task.label())
+			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: the answers of task %s have no fixed length", d.Name(p), task.label()), "--set %s=256", d.Name(p)))
 			return
 		}
 		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()

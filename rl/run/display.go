@@ -21,7 +21,9 @@ type display struct {
 }
 
 func newDisplay(out io.Writer, verbose bool) *display {
-	return &display{show: progress.New(out), verbose: verbose, heldOut: math.NaN()}
+	show := progress.New(out)
+	show.Keep("held-out")
+	return &display{show: show, verbose: verbose, heldOut: math.NaN()}
 }
 
 // method is what is shown of the method of a stage: a line, or all of its formulas.
