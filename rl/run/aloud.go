@@ -104,9 +104,9 @@ func reading(r *eval.Result, full *recipe.Recipe, st *recipe.Stage) []string {
 	case r.Samples == 1:
 		return nil // one answer of each problem does not show which are right sometimes
 	}
-	words := "answers %s right sometimes, %d always, %d never: rewards teach by the first"
+	words := "answers %s right sometimes, %d always, %d never: RL learns from the problems whose answers differ"
 	if s.partial > 0 {
-		words = "earns the full score or a part of it for %s sometimes, the full score for %d always, nothing for %d: rewards teach by the first"
+		words = "earns the full score or a part of it for %s sometimes, the full score for %d always, nothing for %d: RL learns from the problems whose answers differ"
 	}
 	return []string{"  the model " + fmt.Sprintf(words, terminal.Count(s.sometimes, "problem", ""), s.always, s.never)}
 }
