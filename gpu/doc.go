@@ -11,11 +11,10 @@
 //	err = dev.Wait()
 //	err = c.Read(0, result)
 //
-// Backends live in folders of their own and register themselves when they are
-// imported: gpu/vulkan (every GPU and, through Mesa's lavapipe, every CPU),
-// gpu/webgpu (Metal and Direct3D 12 too, in builds with cgo, and browsers) and
-// gpu/refdev (plain Go: the definition of each kernel, chosen only by name). Package main
-// and gputest import them for their effect; nothing else names them.
+// Backends live in folders of their own and register themselves when they are imported: gpu/vulkan
+// (every GPU and, through Mesa's lavapipe, every CPU), gpu/webgpu (Metal and Direct3D 12 too, in
+// builds with cgo, and browsers) and gpu/refdev (plain Go: the definition of each kernel, chosen
+// only by name). Only package main and gputest import them.
 //
 // # Ordering
 //
@@ -33,17 +32,15 @@
 //
 // # Threads
 //
-// A Device may be used by several goroutines, as engines with adapters over one
-// base do: each call is done before the next begins, and a submitted program runs
-// whole. A Buffer or a Program belongs to one goroutine at a time. Different
-// Devices are independent. Register, List and Open may be called from any
-// goroutine.
+// Several goroutines may use a Device, as engines with adapters over one base do: each call ends
+// before the next begins, and a submitted program runs without others in between. A Buffer or a
+// Program belongs to one goroutine at a time. Different Devices are independent. Register, List and
+// Open may be called from any goroutine.
 //
 // # Lifetimes
 //
-// Close frees everything. Free waits for submitted work that still uses the
-// thing. A Buffer must outlive the Programs that name it: Submit refuses a
-// program whose buffer is gone.
+// Close frees everything. Free waits for submitted work that still uses the object. A Buffer must
+// outlive the Programs that name it: Submit refuses a program whose buffer is gone.
 //
 // # Memory
 //
@@ -55,6 +52,6 @@
 //	RLZERO_DEVICE  the device that Open("") opens; "auto" when unset
 //	RLZERO_TIER    T0, T1, T2, T2x8 or TL instead of the tier that the device would get
 //
-// T2 and T2x8 are tested when a device is opened (matrix.go), and refused with
-// ErrUnsupported if matrix cores give an element other bits in other places.
+// T2 and T2x8 are tested when a device is opened (matrix.go), and refused with ErrUnsupported if
+// the bits of an element depend on its place in the matrix.
 package gpu

@@ -2,38 +2,41 @@
 //
 //	recipe → prompts → rollout → verify → reward → advantage → loss → train step → checkpoint and metrics
 //
-//	recipe    what a run is a function of: plain data, strictly read (settings: the tags and comments that describe keys)
+//	recipe    what a run is a function of: plain data, strictly read (internal/settings decodes it)
 //	resolve   opens what a recipe names
-//	prompts   where problems come from: a procedural family (tasks), data sets (table);
+//	prompts   where problems come from, a procedural family (tasks) or data sets (table),
 //	          and how they become what a model reads
-//	chat      conversations as token ids, and what is learned of them
-//	random    keyed random numbers and their purposes
-//	world     what answers a policy turn by turn, and who plays without a model
-//	rollout   the record of what was sampled: groups, segments, paths; its collection; episodes
+//	chat      conversations as token ids, and which of them are learned
+//	world     what answers a policy turn by turn, and players that need no model
+//	rollout   collects what is sampled, plays episodes, and keeps the record: groups, segments, paths
 //	formula   the language of rewards and methods: checked, in float64, with derivatives
 //	reward    a reward as a formula over verdicts, the group and the step
 //	algo      methods as formulas: advantages, filters, losses
-//	cast      the models of a run, by role; the lowest package that knows package model
+//	cast      the models of a run, by name
 //	fleet     workers that draw the completions of a run, and how they are checked
 //	record    the logs of a run: their lines, writers and readers
 //	train     what one step of each kind of stage does: plan, draw, ask, value, learn
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt
 //	infer     sample, score, tokens
-//	serve     the same for clients of OpenAI's API, over HTTP; web: who may connect
+//	serve     the same over HTTP, for clients of OpenAI's API
 //	compare   whether one recipe reached more than another, by intervals over seeds and problems
 //	audit     how far a reward can be trusted
 //	receipt   what a run was made of, as hashes
 //	store     the only door to the disk
 //	fit       which ways to train a model fit a device
 //	watch     the alerts of a run
-//	page      runs in a browser; web: what its servers share
-//	tfevents  metrics as TensorBoard's event files
-//	metrics, page, progress, doctor, bench, lines, terminal, cli
+//	page      runs in a browser
+//	doctor    certifies a device, and checks finished runs
+//	bench     measures a device
+//	metrics   names, units and meanings of everything that is measured
+//	progress  shows a run on a terminal
+//	cli       the commands
 //
-// Imports go down: settings, random, lines → formula → reward, algo, tasks, prompts → rollout →
-// cast → train → run → cli. Nothing below run imports store's runs or progress, and
-// nothing below cast imports package model.
+// Every random number comes from internal/random, keyed by its purpose.
+//
+// Imports go down; layers in internal/tree/imports_test.go has the order. No stage of the loop
+// imports store or progress, and no package below cast imports package model.
 //
 // # One completion
 //
@@ -42,27 +45,30 @@
 //	train/plan.go       the planner draws its problem
 //	train/queue.go      the queue has the step drawn, lag steps before it is learned from
 //	train/draw.go       the drawer asks a collector for the groups of the plan
-//	rollout/collect.go  the prompt becomes a request; the sampler answers with a segment
-//	cast/sampler.go     the policy's engine draws the segment; with workers fleet does
-//	rollout/judge.go    its text gets the verdicts
-//	train/draw.go       it is a train.Completion; train/reward.go pays it
+//	rollout/collect.go  the collector makes a request of the prompt; a sampler answers with segments
+//	cast/sampler.go     the policy's engine draws the segment; with workers, fleet does
+//	rollout/judge.go    the verifiers judge its text
+//	train/completion.go completionsOf makes it a train.Completion
+//	train/reward.go     the drawer pays it
 //	train/again.go      a second chance may replace it
-//	train/ask.go        its age, and what models say of it now
-//	train/facts.go      all of this as columns, for the formulas that read them
-//	train/learner.go    its advantage; the update that it belongs to
-//	train/update.go     its gradient, token by token
-//	run/logs.go         it becomes a line of completions.jsonl, which package record defines
+//	train/ask.go        the asker notes its age, and the policy reads it again if the weights have changed
+//	train/facts.go      columns are made for the facts that formulas read; other models are asked here
+//	train/learner.go    the learner computes its advantage, and deals its group to an update
+//	train/update.go     the trainer computes its gradient, token by token
+//	run/logs.go         lineOf writes its line of completions.jsonl; package record defines the line
 //
-// Nothing edits a completion after its reward: what was learned from it stands in a lesson beside it.
+// Nothing edits a completion after its reward. What a step learns from it is a train.Lesson beside it.
 //
 // # One recipe key
 //
 // The key group_size of a stage goes through these:
 //
 //	recipe/recipe.go    a field of recipe.RL: its comment, range and default
-//	internal/settings   reads, checks and prints it; recipes keys lists it
-//	recipe/before.go    numbers.group_size may give it another value in each step
-//	cast/plan.go        the memory that it needs
-//	train/plan.go       the planner puts the value of the step into Plan's stage
-//	train/draw.go       the drawer samples so many completions of each problem
+//	internal/settings   reads, checks and prints it
+//	recipe/keys.go      describes it, for the command "recipes keys" and for docs/reference
+//	recipe/before.go    a formula numbers.group_size may give it another value in each step
+//	cast/plan.go        counts the memory that it needs
+//	train/plan.go       the planner evaluates that formula; the stage in a Plan has the value of its step
+//	train/draw.go       the drawer samples that many completions of each problem
+//	formula/table.go    formulas read the size of each group as the fact group_size
 package rl

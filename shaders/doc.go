@@ -8,10 +8,10 @@
 //
 // # Template files
 //
-// A .wgsl file is a text/template file. It starts with a comment that says, for
-// all its kernels: purpose, bindings with shapes, order of every reduction,
-// variants tried with figures, source (manifest_test.go reads it). Then come the
-// declarations of variants, one comment line each,
+// A .wgsl file is a text/template file. It starts with a comment that gives, for all its kernels,
+// the purpose, the bindings with their shapes, the order of every reduction, the variants that were
+// tried, with figures, and the source (manifest_test.go reads it). Then come the declarations of
+// variants, one comment line each,
 //
 //	//variant KERNEL TIER [LABEL] [key=value ...]
 //
@@ -27,9 +27,9 @@
 //	lanes=n         the lanes of the subgroups that the variant must get; read as {{.lanes}}
 //	NAME=integer    a number that the body reads as {{.NAME}}
 //
-// The first declared variant of a kernel and tier whose bounds admit an extent
-// runs it. Variants of one kernel and tier give equal bits: they may change who
-// computes an output, never the order of operations inside it.
+// The first declared variant of a kernel and tier whose bounds admit an extent runs it. Variants of
+// one kernel and tier give equal bits: they may change which invocation computes an output, never
+// the order of operations inside it.
 //
 // Functions for bodies (template.go): {{params}} declares the parameters as pc,
 // {{bind "a" "f32"}} a binding of the table as an array ({{bind "do" "f32" "dout"}}
@@ -46,40 +46,41 @@
 //
 // # Tiers
 //
-// TL is for CPU devices with 8-lane subgroups (Mesa lavapipe): one subgroup is
-// a workgroup, no workgroup memory, no barriers, loads 8 floats wide as
-// vec4<u64>, operands exchanged by subgroupShuffle. lavapipe's loads cost 25 ns
-// whether they bring 8 or 64 floats, and it looks at every one of 8 lanes in
-// each, so loads are few and wide and stand in loops, which also bounds the time
-// of its compiler. T0 is for any device at WebGPU's default limits: at most
-// 256 invocations and 16 KiB of workgroup memory, no subgroups, no 64-bit
-// integers. T1 is for GPUs with 32 KiB of workgroup memory: products,
-// backward attention and column sums whose loads are 16 bytes wide and whose tiles follow
-// the extent alone (docs/why/devices.md#why-does-no-device-choose-its-tiles-by-measuring). Operands in
-// 16 bits or in blocks are taken apart as they are loaded, as in T0; subgroups are not used,
-// so there is no tree of lanes whose order a driver could choose. Its sums have the
-// order of T0, so its bits are those of T0, whose shaders it takes for all other
-// kernels; gpu's TestWideTierKeepsBits compares them. T2 is for matrix cores of
-// 16 x 16 x 16, T2x8 for those of 8 x 8 x 8 (Mesa lavapipe, for tests): the products of
-// matmul_t2.wgsl, with an arithmetic of their own that its head defines, and T1 elsewhere.
+// TL is for CPU devices with 8-lane subgroups (Mesa lavapipe): one subgroup is a workgroup, no
+// workgroup memory, no barriers, loads 8 floats wide as vec4<u64>, operands exchanged by
+// subgroupShuffle. A load of lavapipe takes 25 ns whether it brings 8 or 64 floats, as it looks at
+// each of 8 lanes every time. So loads are few and wide. They stand in loops, which also bounds the
+// time of its compiler.
+//
+// T0 is for any device at WebGPU's default limits: at most 256 invocations and 16 KiB of workgroup
+// memory, no subgroups, no 64-bit integers.
+//
+// T1 is for GPUs with 32 KiB of workgroup memory: products, backward attention and column sums
+// whose loads are 16 bytes wide and whose tiles follow the extent alone
+// (docs/why/devices.md#why-does-no-device-choose-its-tiles-by-measuring). As in T0, operands in 16
+// bits or in blocks are taken apart as they are loaded. T1 uses no subgroups, so there is no tree
+// of lanes whose order a driver could choose. Its sums have the order of T0, and so the same bits;
+// gpu's TestWideTierKeepsBits compares them. All other kernels of T1 are those of T0.
+//
+// T2 is for matrix cores of 16 x 16 x 16, T2x8 for those of 8 x 8 x 8 (Mesa lavapipe, for tests):
+// the products of matmul_t2.wgsl, with an arithmetic of their own that its head defines, and T1
+// elsewhere.
 //
 // # Numbers
 //
-// All arithmetic but that of matrix cores is f32; bf16 and blocks of 32 small numbers with a factor are ways to
-// store operands, several in a u32, unpacked by shifts where they are loaded, in kernels
-// with the order of those of f32. No device needs 8- or 16-bit types for it. Every sum is
-// one chain or one fixed tree that does not depend on the variant, on the batch or on who
-// computes it; chains use fma().
-// The generator marks every other float operation NoContraction, so that a
-// driver may not fuse what the source does not. lavapipe computes fma(a, b, c)
-// as a*b rounded, then added; GPUs round once. NumericsVersion names this set
-// of orders, Numerics adds to it for matrix cores, and checkpoints store it.
+// All arithmetic is f32, except on matrix cores. bf16 and blocks of 32 small numbers with a factor
+// are ways to store operands, several in a u32. Kernels unpack them by shifts as they load them,
+// and sum in the order of the f32 kernels, so no device needs 8- or 16-bit types. Every sum is one
+// chain or one fixed tree that does not depend on the variant, on the batch or on who computes it;
+// chains use fma(). The generator marks every other float operation NoContraction, so that a driver
+// may not fuse what the source does not. lavapipe computes fma(a, b, c) as a*b rounded, then added;
+// GPUs round once. NumericsVersion names this set of orders, Numerics adds to it for matrix cores,
+// and checkpoints store it.
 //
 // # Caveats
 //
-// lavapipe counts the iterations of all loops of an invocation together, the
-// failing tests at their ends included, and ends them all after 65535, without a
-// word (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS). A body that could get there declares
-// a limit, which backends check (Variant.Check);
-// docs/why/devices.md#what-is-the-limit-of-65535-iterations.
+// lavapipe counts the iterations of all loops of an invocation together, including the failing
+// tests at their ends. After 65535 it ends all of them without a word (Mesa's
+// LP_MAX_TGSI_LOOP_ITERATIONS). A body that could get there declares a limit, which backends check
+// (Variant.Check); docs/why/devices.md#what-is-the-limit-of-65535-iterations.
 package shaders

@@ -8,16 +8,14 @@
 //
 // # Arithmetic
 //
-// Where shaders/kernels.go states an order (matrix products, gradients of
-// weights, attention), sums are chains in that order, one rounded product and
-// one rounded addition at a time: a conversion around each product keeps
-// compilers from fusing the two. Where it states none (sums over a row in the
-// norms, the log-sum-exp, the gradient's norm), sums are in float64 and rounded
-// once. Transcendental functions are those of package math, rounded once; they
-// are the only thing that may differ between architectures.
+// Where shaders/kernels.go states an order (matrix products, gradients of weights, attention), sums
+// are chains in that order, one rounded product and one rounded addition at a time: a conversion
+// around each product keeps compilers from fusing the two. Where it states none (sums over a row in
+// the norms, the log-sum-exp, the gradient's norm), sums are in float64 and rounded once.
+// Transcendental functions are those of package math, rounded once. Only they may differ between
+// architectures.
 //
-// Kernels of bf16 operands are those of float32 ones between unpacking and
-// rounding.
+// Kernels with bf16 operands unpack them, compute as the float32 kernels do, and round the results.
 //
 // # Shapes and units
 //
@@ -31,7 +29,7 @@
 //
 // # Caveats
 //
-// A view that is too small for its parameters is an error of Submit, not of
-// Record. A view of size 0 reaches to the end of its buffer, so there the error
-// comes only past the buffer.
+// A view that is too small for its parameters is an error of Submit, not of Record. A view of size
+// 0 reaches to the end of its buffer, so it is an error only if the parameters reach past the
+// buffer.
 package refdev

@@ -16,11 +16,10 @@
 //
 // # Barriers
 //
-// Record notes the byte ranges that each op reads and writes. An op that touches
-// a range that an op since the last barrier wrote, or writes one that such an op
-// touched, gets a barrier before it; all others may overlap on the device. Two
-// bindings of one op may overlap only if both are read. A program begins with a
-// barrier against earlier programs and ends with one toward the host.
+// Record notes the byte ranges that each op reads and writes. An op that touches a range that an op
+// since the last barrier wrote, or writes one that such an op touched, gets a barrier before it;
+// all others may overlap on the device. Two bindings of one op may overlap only if both are read. A
+// program begins with a barrier after earlier programs and ends with one before reads of the host.
 //
 // # Memory
 //
@@ -33,14 +32,13 @@
 //
 // # Threads
 //
-// As package gpu says; one lock is held by each call, also while it waits for the
-// device. Prepare uses several goroutines within.
+// As package gpu says. Every call holds one lock, also while it waits for the device. Prepare uses
+// several goroutines inside.
 //
 // # Caveats
 //
-// A program is one submission. Some systems reset a GPU that works on one for
-// seconds (Windows after 2 s, by its TdrDelay); the error is gpu.ErrDeviceLost
-// and the cure is more and shorter programs.
+// A program is one submission. Some systems reset a GPU that takes seconds for one (Windows after 2
+// s, its TdrDelay). The error is then gpu.ErrDeviceLost; more and shorter programs avoid it.
 //
 // Source: the Vulkan specification,
 // https://registry.khronos.org/vulkan/specs/latest/html/vkspec.html.

@@ -1,6 +1,6 @@
-// Package webgpu runs the kernels of package shaders through WebGPU: Metal on
-// macOS, Direct3D 12 on Windows, Vulkan elsewhere, in browsers whatever they take.
-// Importing it for its effect registers the backend "webgpu".
+// Package webgpu runs the kernels of package shaders through WebGPU: over Metal on macOS, Direct3D
+// 12 on Windows, Vulkan elsewhere, and in browsers over whatever they use. Importing it registers
+// the backend "webgpu".
 //
 //	traits.go      what an adapter offers, judged once: limits, memory, tier
 //	device.go      open, submit, wait, close
@@ -12,20 +12,19 @@
 //
 // # Builds
 //
-// WebGPU is compiled in on macOS and, elsewhere, with -tags webgpu, and needs cgo
-// with a C++ compiler: wgpu-native is a static library, package internal/wgpu.
-// Nothing has to be installed where the program runs. For GOOS=js it is the browser's
-// own WebGPU. All other builds list no device and say how to get one.
+// WebGPU is compiled in on macOS and, elsewhere, with -tags webgpu. It needs cgo and a C++
+// compiler, since wgpu-native is a static library (package internal/wgpu). Nothing has to be
+// installed where the program runs. With GOOS=js the package uses the browser's own WebGPU. All
+// other builds list no device and say how to get one.
 //
 // # Kernels
 //
-// Every device runs tier T0, CPU adapters too: WGSL has no 64-bit integers and
-// promises no subgroup size. Limits are WebGPU's defaults
-// (https://www.w3.org/TR/webgpu/#limits) save the size of a buffer, and no
-// optional feature is used but timestamps. An adapter that offers less is listed
-// as not usable, with the limit's name. RLZERO_TIER=T1 takes the wider kernels where
-// an adapter has 32 KiB of workgroup memory: they pass the same tests, and no card has
-// been measured with them through WebGPU.
+// Every device runs tier T0, CPU adapters too, since WGSL has no 64-bit integers and promises no
+// subgroup size. Limits are WebGPU's defaults (https://www.w3.org/TR/webgpu/#limits) except for the
+// size of a buffer. Timestamps are the only optional feature in use. An adapter that offers less is
+// listed as not usable, with the limit's name. RLZERO_TIER=T1 takes the wider kernels where an
+// adapter has 32 KiB of workgroup memory: they pass the same tests, and no card has been measured
+// with them through WebGPU.
 //
 // # Ordering
 //
@@ -45,42 +44,41 @@
 //
 // # Threads
 //
-// As package gpu says; one lock is held by each call, also while it waits for the
-// device. Prepare uses several goroutines within.
+// As package gpu says. Every call holds one lock, also while it waits for the device. Prepare uses
+// several goroutines inside.
 //
 // # Browsers
 //
-// The device belongs into a dedicated worker: waiting lets the event loop go on, but
-// what Go computes holds it up. There is one adapter, "webgpu:0", of a page whose address
-// begins with https: or is of this machine. Caps.Name is what the browser tells of it,
-// often vendor and architecture alone, Caps.Driver the browser and the system.
+// The device belongs in a dedicated worker: the event loop goes on while Go waits, but not while Go
+// computes. There is one adapter, "webgpu:0". Browsers offer it to pages whose address begins with
+// https: or names this machine. Caps.Name is what the browser says of the adapter, often only
+// vendor and architecture; Caps.Driver is the browser and the system.
 //
 // A browser's device cannot do what others can:
 //
-//   - Numbers. WGSL lets an implementation contract a*b+c and treat denormals as zero,
-//     and allows 2.5 ulp for x/y, 2 ulp for inverseSqrt, 3+2|x| ulp for exp
-//     (https://www.w3.org/TR/WGSL/#floating-point-accuracy). Nothing can say
-//     NoContraction. So the bits of one browser on one device need not be those of
-//     another; that sampler and trainer agree is for rlzero's doctor to check.
+//   - Numbers. WGSL lets an implementation contract a*b+c and treat denormals as zero, and allows
+//     2.5 ulp for x/y, 2 ulp for inverseSqrt, 3+2|x| ulp for exp
+//     (https://www.w3.org/TR/WGSL/#floating-point-accuracy). Nothing can say NoContraction. So the
+//     bits of one browser on one device need not be those of another. rlzero doctor checks that
+//     sampler and trainer agree.
 //   - Features. f16, subgroups and matrix cores are optional, and none is used. bf16 is
 //     packed into u32, as elsewhere.
 //   - Room. A binding is 128 MiB and a buffer what maxBufferSize says; Go itself has at
 //     most 4 GiB. How much memory a GPU has is not told, see Memory.
-//   - Time. Browsers round timestamps, Chromium to 0.1 ms, give each access a bounds
-//     check, and workgroup memory its zeros.
-//   - A GPU that takes seconds over one submission is reset by the browser or the system:
-//     the device is lost.
+//   - Time. Browsers round timestamps (Chromium to 0.1 ms), add a bounds check to each access, and
+//     fill workgroup memory with zeros.
+//   - Resets. The browser or the system resets a GPU that takes seconds for one submission: the
+//     device is lost.
 //
 // # Caveats
 //
-// The library does not tell the driver's name and version; Caps.Driver names the
-// library and its backend. Nor does it tell the unit of timestamps: the first
-// call of Timestamps measures it against the host's clock for a tenth of a second.
-// On Metal the shader compiler may contract and reorder float operations within
-// an expression ("fast math"): bits hold from run to run and between sampler and
-// trainer, which share their kernels, but need not be those of another backend.
-// A lost device shows as gpu.ErrDeviceLost, with wgpu-native after a message of the
-// library on stderr.
+// The library tells neither the driver's name nor its version; Caps.Driver names the library and
+// its backend. It does not tell the unit of timestamps either: the first call of Timestamps
+// measures it against the host's clock for a tenth of a second. On Metal the shader compiler may
+// contract and reorder float operations within an expression ("fast math"): bits hold from run to
+// run and between sampler and trainer, which share their kernels, but need not be those of another
+// backend. A lost device is reported as gpu.ErrDeviceLost; wgpu-native first prints a message to
+// stderr.
 //
 // Sources: https://www.w3.org/TR/webgpu/, https://github.com/gfx-rs/wgpu-native.
 package webgpu

@@ -1,13 +1,13 @@
-// Package files reads files of the user's within bounds.
+// Package files reads files of the user within bounds.
 //
 //	path ── Open ──> a regular file, open
-//	     └─ Read ──> its bytes, at most so many
+//	     └─ Read ──> its bytes, up to a bound
 //
-// A pipe in the place of a file would make the program wait for ever, and a device
-// such as /dev/zero would never end, so both are refused before they are opened: who
-// swaps a file for a pipe between the look and the opening can still make it wait.
-// A pointer that Git LFS left in place of a file is refused with what fetches it.
-// Errors name the path, what was found there and what is accepted.
+// A pipe in place of a file would make the program wait for ever, and a device such as /dev/zero
+// never ends. Both are refused before they are opened. Somebody who swaps a file for a pipe between
+// the check and the opening can still make the program wait. A pointer that Git LFS left in place
+// of a file is refused, with the command that fetches the file. Errors name the path, what was
+// found there and what is accepted.
 //
 // Functions are safe for concurrent use.
 package files

@@ -1,9 +1,8 @@
-// Package lines reads files of JSON lines: one value a line, blank lines between them
-// for nothing.
+// Package lines reads files of JSON lines: one value a line. Blank lines are skipped.
 //
 //	reader ── Each ──> do(number, line), in order, until the first error
 //
-// One line is held at a time, of at most MaxBytes: a file of one line that never ends,
-// such as /dev/zero, is refused there. Lines are numbered from 1, as
-// editors do. A byte order mark at the begin is passed over.
+// One line is held at a time, of at most MaxBytes, so a file whose line never ends, such as
+// /dev/zero, is refused. Lines are numbered from 1, as in editors. A byte order mark at the
+// beginning is skipped.
 package lines

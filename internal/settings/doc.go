@@ -22,22 +22,20 @@
 //	was      its former name, which is refused with the new one
 //	about    what the setting is, in a phrase
 //
-// What takes more than a phrase to say stands in the comment above the field, in place of
-// about; [Comments] brings it into the program. All that there is to know of a key is so in
-// one place:
+// A description that is longer than a phrase stands in the comment above the field, in place of
+// about; [Comments] brings it into the program. So everything about a key is in one place:
 //
 //	// divides the logits, in sampler and trainer alike
 //	Temperature float64 `toml:"temperature" range:"(0,100]" default:"1"`
 //
-// The keys of an embedded struct stand among those of the struct around it. A struct
-// that does not have all of its keys at a time is a [Variant]. Of two numbers min_x
-// and max_x the first may not exceed the second.
+// The keys of an embedded struct belong to the struct around it. A struct whose keys depend on
+// another setting is a [Variant]. Of two numbers min_x and max_x the first may not exceed the
+// second.
 //
-// Everything that is wrong is reported at once, each fault with file, line and column
-// or with the override that caused it, with what was found, what is accepted and the
-// nearest known name. Printed text decodes to the same values and depends on nothing
-// but them.
+// All faults are reported at once. Each has file, line and column, or the override that caused it,
+// and says what was found, what is accepted and the nearest known name. Printed text decodes to the
+// same values and depends on nothing else.
 //
-// A Document is not safe for concurrent use. The functions are, on structs that
-// nobody changes.
+// A Document is not safe for concurrent use. The functions are, as long as nobody changes the
+// structs.
 package settings

@@ -13,10 +13,10 @@
 //	Value    1 tag string, 2 simple_value float
 //
 // (https://github.com/tensorflow/tensorboard/tree/master/tensorboard/compat/proto: event.proto,
-// summary.proto). The first Event has the file_version alone.
+// summary.proto). The first Event has only the file_version.
 //
 // # Units and caveats
 //
-// Times are seconds since 1970. Values are float32: the format has no place for more. Equal
+// Times are seconds since 1970. Values are float32, since the format has no room for more. Equal
 // calls give equal bytes. A Writer belongs to one goroutine.
 package tfevents

@@ -5,6 +5,6 @@
 //	texts_test.go      package comments, links of documents, what no file may hold
 //	files_test.go      reads the tree
 //
-// Most rules are tables. A failure says which row to add; a row that nothing needs is a failure too.
-// The tests run in the root folder and name files from there.
+// Most rules are tables. A failure says which row to add. A row that nothing needs is a failure
+// too. The tests run in the root folder, and paths begin there.
 package tree

@@ -19,9 +19,8 @@
 //
 // # Memory
 //
-// A [TensorSet] reads rows when they are asked for; a [NamedTensor] is read when its turn comes
-// to be written. So no more than one tensor is in memory, and a caller that asks for some rows
-// at a time holds less.
+// A [TensorSet] reads rows when they are asked for. A [NamedTensor] is read when it is written. So
+// no more than one tensor is in memory, and less if the caller asks for some rows at a time.
 //
 // # Threads
 //

@@ -1,7 +1,7 @@
-// Package memory counts what a run takes of a device's memory before it takes it, by purpose.
+// Package memory counts, by purpose, the device memory that a run will take.
 //
 //	config, capabilities, Use ─ Plan ─> gpu.Plan: parameters, gradient, activations, cache, …
 //
-// It places tensors and buffers by the functions that allocate them, on a pool without a device, so
-// that what is planned is what is taken. Sizes are bytes. Plan is safe for concurrent use.
+// It calls the functions that allocate tensors and buffers, with a pool that has no device, so that
+// the plan is what the run takes. Sizes are bytes. Plan is safe for concurrent use.
 package memory

@@ -12,19 +12,19 @@
 //
 // # Text
 //
-// Ids and text are those of the Rust library tokenizers for the same
-// tokenizer.json (https://github.com/huggingface/tokenizers), held by test against
-// its output. Unigram models, Metaspace and post-processors are not supported:
-// the first two are refused by name, and no token is added before or after.
+// Ids and text are those of the Rust library tokenizers for the same tokenizer.json
+// (https://github.com/huggingface/tokenizers); tests compare them with its output. Unigram models,
+// Metaspace and post-processors are not supported. The first two are refused by name.
+// Post-processors are ignored: no token is added before or after a text.
 //
 // # New tokenizers
 //
-// [Learn] makes the tokenizer of a small chat model from texts, and [NewWords] that of a
-// model which knows some words and no others.
+// [Learn] makes the tokenizer of a small chat model from texts. [NewWords] makes the tokenizer of a
+// model that knows only certain words.
 //
 // # GGUF
 //
-// [ReadGGUF] makes a tokenizer.json of the metadata of a GGUF file with byte-level BPE
+// [ReadGGUF] makes a tokenizer.json from the metadata of a GGUF file with byte-level BPE
 // (pre-tokenizers gpt-2, smollm, llama-bpe, qwen2), or takes the one that the file holds.
 // [Tokenizer.GGUF] writes both.
 //

@@ -14,11 +14,11 @@
 //
 // # A method is text
 //
-// No published method has code of its own here. Each is a file in presets/: formulas in
-// the language of package formula, the numbers that they name, the paper, and where other
-// trainers do something else. Named formulas that several share (advantages, surrogates,
-// KL forms, corrections, filters) are in presets/parts/. A user replaces any of them in a
-// recipe. The trainer reads some of the parts (see [Guide]):
+// No published method has code of its own here. Each is a file in presets/: formulas in the
+// language of package formula, the numbers that they name, the paper, and where other trainers do
+// something else. Named formulas that several share (advantages, surrogates, KL forms, corrections,
+// filters) are in presets/parts/. A recipe may replace any of them. The trainer reads some of the
+// parts (see [Guide]):
 //
 //	keep       what is learned from
 //	advantage  of a completion or token; A in other parts
@@ -26,31 +26,30 @@
 //	weight     a constant, whatever it reads
 //	segments   where a segment of a completion begins; without it each is one segment
 //
-// To add a method: add a file, and compare it with reference figures in the tests, which choose
-// presets, parts and numbers and write no formula.
+// To add a method, add a file, and compare it with reference figures in the tests. Tests choose
+// presets, parts and numbers; they write no formula.
 //
-// # Three times
+// # Once a step, once an update
 //
-// What reads no value of now is computed once a step, over all completions, before keep.
-// What reads values of now (logp, entropy, uniform_logp) is computed in every update, over
-// the completions that keep left in it. Metrics are formulas too and belong to a step or to
-// an update in the same way.
+// Values of now (logp, entropy, uniform_logp, value) change with the weights. A part that reads
+// none of them is computed once a step, over all completions, before keep. A part that reads one is
+// computed in every update, over the completions that keep left in it. A metric is a formula too,
+// and belongs to a step or to an update by the same rule.
 //
 // # Shapes, units, conventions
 //
 // Values stand in columns of a [formula.Table]: a row for each group, completion or token.
 // Log-probabilities, entropies and KL are in nats, of the distribution that was sampled from
-// (logits already divided by the temperature). A loss is minimised. A completion without a
-// reward, or for which advantage or keep has no value, is as if keep were false.
+// (logits already divided by the temperature). A loss is minimised. A completion without a reward,
+// or for which advantage or keep has no value, is treated as if keep were false.
 //
 // A local loss may be cut into parts in any way ([Update.PartSlopes]): the derivatives of the
 // parts are those of the whole to the bit. No value depends on the order of groups.
 //
-// [RunFacts] are what a stage that samples supplies, [RowFacts] what one supplies that learns
-// from rows; [Facts] has those besides that only
-// rlzero formulas eval is given. The folders schedule (learning rate and other numbers over
-// the steps) and stats (pass@k, majority, intervals) hold what is arithmetic too but no part
-// of the loss.
+// [RunFacts] are the facts of a stage that samples, [RowFacts] those of a stage that learns from
+// rows. [Facts] also has those that only "rlzero formulas eval" is given. Schedules of the learning
+// rate are in rl/recipe/internal/schedule; pass@k, majority votes and intervals are in
+// internal/stats.
 //
 // An Algorithm is safe for concurrent use; the values of a step and of an update belong to one
 // goroutine.

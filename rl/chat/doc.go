@@ -9,22 +9,21 @@
 //
 // # What a template appends
 //
-// [New] renders conversations of a few known words, as a whole and turn by turn, and
-// compares them: that tells the token that ends a turn, whether a system message is
-// read, and whether a turn stays as it was when the conversation goes on.
-// [Format.Rewrites] names what does not hold. Some templates drop the thoughts of
-// earlier turns, for example.
+// [New] renders conversations of a few known words, as a whole and turn by turn, and compares the
+// results. This shows which token ends a turn, whether a system message is read, and whether a turn
+// stays unchanged when the conversation goes on. Some templates drop the thoughts of earlier turns,
+// for example; [Format.Rewrites] names what changes.
 //
 // # What is learned
 //
-// The template's own {% generation %} blocks say so where it has them. Else the text of
-// the conversation before an answer, with the generation prompt, has to be the begin of
-// the text with the answer, and that, up to the token that ends the turn, the begin of
-// the whole: what lies between is learned. An answer for which this does not hold is
-// read and not learned.
+// If the template has {% generation %} blocks, they say what is learned. Otherwise three texts are
+// compared: the conversation before an answer, with the generation prompt; the same with the
+// answer, up to the token that ends the turn; and the whole conversation. Each has to be the
+// beginning of the next. The part that the second adds to the first is learned. An answer for which
+// this does not hold is read and not learned.
 //
-// A conversation is tokenised in parts, cut where the assistant begins and ends to
-// speak: those are the tokens that a model reads and writes when it is sampled.
+// A conversation is tokenised in parts that begin and end where the assistant begins and ends to
+// speak. These are the tokens that a model reads and writes when it is sampled.
 //
 // # Control tokens
 //

@@ -8,6 +8,6 @@
 //
 // Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 3 no usable device, 4 refused by a
 // trainer, 130 interrupted (after a checkpoint). An error is printed as one line that states the
-// problem, and a line for each of its hints (package hint). Nothing here is safe for
-// use by several goroutines.
+// problem, and a line for each of its hints (package hint). Nothing here is safe for concurrent
+// use.
 package cli

@@ -1,6 +1,5 @@
-// Package doctor certifies a device: that its kernels compute what they are
-// defined to, and that a run on it is what a run has to be. It also checks the
-// receipt of a finished run.
+// Package doctor certifies a device. It checks that the kernels compute what they are defined to,
+// and that a run on the device behaves as a run must. It also checks the receipt of a finished run.
 //
 //	facts      device, driver, tier, numerics version
 //	kernels    every kernel against the float64 oracle, within computed bounds
@@ -10,21 +9,19 @@
 //	           also with weights, and with keys and values, in bf16
 //	runs       at learning rate 0 nothing moves; two equal runs write equal bytes
 //
-// A check is a row of the [Report]. Where a kernel is wrong, what is built on it
-// is left out: it would only say so again.
+// A check is a row of the [Report]. If a kernel is wrong, the checks that build on it are left out:
+// they would only say so again.
 //
-// [Draws] checks the completions in the logs of a run: it draws each again with the
-// weights of the run's checkpoints, the recorded text being the draft (see package
-// model). Logs have texts, so that is what is compared; a tokenizer with several
-// readings of a text costs time and no right result.
+// [Draws] checks the completions in the logs of a run. It draws each again with the weights of the
+// run's checkpoints, and takes the recorded text as the draft (see package sample). Logs have
+// texts, so texts are compared. A tokenizer that can read a text in several ways costs time but
+// changes no result.
 //
-// Bounds are absolute or shares of a computed error bound (package oracle); the
-// unit of log-probs is nats. The runs happen in a temporary folder, which needs a
-// few megabytes.
+// Bounds are absolute, or shares of a computed error bound (package oracle). Log-probs are in nats.
+// Runs use a temporary folder of a few megabytes.
 //
-// In a browser (GOOS=js) [Run] does the same, in a worker; what the page copies into an
-// issue is the [Report], as text or as JSON: its device is named by vendor, architecture and
-// browser.
+// In a browser (GOOS=js) [Run] does the same, in a worker. The page can copy the [Report] into an
+// issue, as text or as JSON; it names the device by vendor, architecture and browser.
 //
-// One goroutine at a time, as a device; the bits check uses several by itself.
+// Call it from one goroutine at a time; the bits check uses several inside.
 package doctor

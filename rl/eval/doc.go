@@ -1,15 +1,14 @@
-// Package eval measures models: on the held-out problems of a run, and on any problems
-// for rlzero eval; and it grades completions that are already there.
+// Package eval measures models on the held-out problems of a run, and on any problems for rlzero
+// eval. It also grades existing completions.
 //
 //	problems ── rollout.Collector ──> n completions of each, judged ──> Result
 //
-// Mean is the mean score, over problems of which a completion was scored, of the mean
-// over their scored completions: with verdicts of right and wrong it is pass@1. Its
-// interval is the 95 % interval of package stats. pass@k is the unbiased estimate of
-// Chen et al. (arXiv 2107.03374), over the problems with k scored completions, and
-// pass^k that of the chance that all of k are right (arXiv 2406.12045); maj@k
-// says whether the most frequent answer of the first k is right. A figure that nothing
-// supports is NaN.
+// Mean is the mean score: for each problem the mean over its scored completions, then the mean over
+// the problems that have one. With verdicts of right and wrong it is pass@1. Its interval is the 95
+// % interval of package stats. pass@k is the unbiased estimate of Chen et al. (arXiv 2107.03374),
+// over the problems with k scored completions. pass^k estimates the chance that all of k are right
+// (arXiv 2406.12045). maj@k says whether the most frequent answer of the first k is right. A figure
+// without data is NaN.
 //
 // An Evaluator may be used by one goroutine at a time.
 package eval

@@ -13,56 +13,53 @@
 //	                          ├───── Slopes(part)  d part / d fact for each token
 //	                          └───── Within(table) the same over a part of the update
 //
-// It knows nothing of rewards, losses or models: which facts there are, and which
-// parts mean something, is said by those who use it.
+// It knows nothing of rewards, losses or models. The packages that use it say which facts there
+// are, and which parts have a meaning.
 //
 // # Levels
 //
-// A value belongs to the run, to a group (the completions of a prompt), to a
-// completion, to a segment of one or to a token. A coarse value is used at a finer
-// level as it is; from fine to coarse a function has to be named, and the checker
-// says which. A condition counts as 1 or 0 where a number is asked for; a number
-// is never a condition.
+// A value belongs to the run, to a group (the completions of a prompt), to a completion, to a
+// segment of one or to a token. A coarse value can be used at a finer level as it is. To go from
+// fine to coarse, a formula has to name a function, and the checker says which ones do it. A
+// condition counts as 1 or 0 where a number is asked for; a number is never a condition.
 //
 // # Facts with arguments
 //
-// A fact may take arguments that are written out, as in repetition(3): the table has
-// a column for each call ([Call.Column]), so what computes it need not be arithmetic.
+// A fact may take constant arguments, as in repetition(3). The table has a column for each call
+// ([Call.Column]), so any code may compute it, not only arithmetic.
 //
 // # Values
 //
-// A value that is missing is NaN and has a reason, which is looked up when it is
-// asked for. Statistics leave out what is missing. Inside a formula an infinity is
-// a number. Arithmetic on numbers that gives none (0/0, inf - inf) makes a missing
-// value of a group, a completion or a segment, and an error, with its place, of a
-// token or of the run. Tokens that the policy did not write are no part of any
-// sum, unless its condition names own.
+// A missing value is NaN and has a reason, which is looked up on request. Statistics leave out
+// missing values. Inside a formula an infinity is a number. Arithmetic that has no result (0/0, inf
+// - inf) gives a missing value for a group, a completion or a segment; for a token or the run it is
+// an error with its place. Sums leave out tokens that the policy did not write, unless their
+// condition names own.
 //
 // # Order of sums
 //
-// Over the tokens of a completion sums run in the order of the tokens; over
-// several completions the sums of each are added in order of size. So no result and no derivative depends on
-// the order of groups or of work, not in its last bit. Equal values have exactly
-// their value as mean and 0 as deviation.
+// Over the tokens of a completion sums run in the order of the tokens; over several completions the
+// sums of each are added in order of size. So no bit of a result or a derivative depends on the
+// order of groups or of work. The mean of equal values is exactly that value, and their deviation
+// is 0.
 //
 // # Now, and updates
 //
-// Facts of now change with the weights. Parts that read none of them are computed
-// once; an update that reads them takes the column that the table has by the
-// part's name. In parts that read facts of now, statistics are over the table of
-// the update. A part is local ([Program.Local]) if its derivative needs no other
-// completion but for statistics of what does not change: then [Values.Within]
-// finds it piece by piece.
+// Facts of now change with the weights. Parts that read no such fact are computed once; an update
+// finds their values in a column of the table that has the part's name. In the other parts,
+// statistics are over the table of the update. A part is local ([Program.Local]) if its derivative
+// needs nothing from other completions except statistics of values that do not change.
+// [Values.Within] then computes it piece by piece.
 //
 // # Cost
 //
-// There are no loops and no recursion; length, depth and the number of operations
-// are bounded (parse.go, compile.go). An operation over a column is one pass; sums,
-// means and counts are one more, other statistics sort; group_others_ and group_pairs_ take
-// the square of a group's size. Arithmetic row by row uses all cores. GRPO's loss,
-// derivatives and metrics for 256 completions of 1,024 tokens take 0.145 s of processor
-// time (BenchmarkGRPO of package algo; 0.27 s with a sort for every mean, a copy of every
-// column for an update of all completions, and a call with a list of arguments for every row).
+// There are no loops and no recursion; length, depth and the number of operations are bounded
+// (parse.go, compile.go). An operation over a column is one pass. Sums, means and counts take one
+// more, and other statistics sort. Functions that begin with group_others_ or group_pairs_ take
+// time in the square of a group's size. Row-wise arithmetic uses all cores. GRPO's loss,
+// derivatives and metrics for 256 completions of 1,024 tokens take 0.145 s of processor time
+// (BenchmarkGRPO of package algo; 0.27 s with a sort for every mean, a copy of every column for an
+// update of all completions, and a call with a list of arguments for every row).
 //
 // Programs and tables do not change once they are made and are safe for concurrent
 // reading; Values are not.

@@ -1,5 +1,5 @@
-// Package page shows runs in a browser: which there are, whether they learn, what they
-// write and what that is paid, and whether to trust it.
+// Package page shows runs in a browser: which there are, whether they learn, what they write, how
+// it is rewarded, and whether to trust it.
 //
 //	run folders ── Open ──> Runs ──┬─ Handler ──> files by range, events, search ──> browser
 //	                               ├─ Ask ──────> the same without a connection, for command web
@@ -8,21 +8,20 @@
 //
 // # How it works
 //
-// The page is a static application (assets/). It reads the plain files of runs, by HTTP
-// Range from where it stopped, when an event says that one has grown; a file that became
-// shorter, as after a resume, is read anew. A run in progress does nothing for it, and
-// nothing is ever written into a run's folder. Only whole lines count.
+// The page is a static application (assets/). It reads the plain files of runs. When an event says
+// that a file has grown, the page reads the new part by HTTP Range. A file that became shorter, as
+// after a resume, is read from its beginning. A run in progress does no work for the page, and the
+// page writes nothing into a run's folder. Only whole lines count.
 //
-// Four things are the server's: the index of completions and tokens, which has the bytes and
-// verdicts of each step (package record), the search in it, comparisons of recipes, whose
-// intervals are those of package compare, and the formulas of a recipe. All read the files as
-// they are on the disk, in pieces. A line that is longer than record.MaxBytes is left out, and
-// the screen Machine says so.
+// The server computes four things: the index of completions and tokens, with the bytes and verdicts
+// of each step (package record); searches in it; comparisons of recipes, with the intervals of
+// package compare; and the formulas of a recipe. It reads the files from the disk in pieces. A line
+// that is longer than record.MaxBytes is left out, and the screen Machine says so.
 //
 //	GET /runs.json                    runs, with the sizes of their files
 //	GET /metrics.json                 the table of package metrics
 //	GET /events                       text/event-stream: runs that have changed, as in runs.json
-//	GET /run/ID/FILE                  a file of a run, by range; those in Files alone
+//	GET /run/ID/FILE                  a file of a run that Files names, by range
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see search in index.go
 //	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
@@ -30,26 +29,26 @@
 //
 // # Drawings and files
 //
-// scale.js has the arithmetic of all drawings: ranges, ticks, bands, smoothing, texts. SVG
-// is drawn by draw.js; uPlot, which is faster for curves of many points, draws the screen
-// Curves of a server alone, from the same numbers. What is printed and what is a single file
-// is SVG throughout.
+// scale.js has the arithmetic of all drawings: ranges, ticks, bands, smoothing, texts. draw.js
+// draws SVG. uPlot is faster for curves of many points; it draws the screen Curves of a served
+// page, from the same numbers. Printed pages and single files have SVG throughout.
 //
-// A file holds the logs of its runs whole, but of completions and tokens some steps, evenly
-// over the run. So counts of the run are right, and its receipt can be checked as far as the
-// logs are in it. The screen Report puts the others on one page.
+// A single file holds the logs of its runs, but completions and tokens only of some steps, spread
+// evenly over the run. So the counts of a run are right, and its receipt can be checked as far as
+// the file has its logs. The screen Report shows the other screens on one page.
 //
 // # The page that trains in the browser
 //
-// Site is the same application with more scripts before its last one (web/internal/site):
-// they put a program in a worker in the place of the server, and that answers by Ask. Try
-// serves the folder of such a page.
+// Site is the same application with more scripts before its last one (web/internal/site). They
+// start the program in a web worker, which answers through Ask in place of the server. Try serves
+// the folder of such a page.
 //
 // # Units and caveats
 //
-// Steps count through all stages, offsets are bytes. A run is told from its files:
-// finished if it has a receipt, in progress if a log has changed in the last minute, and
-// stopped otherwise. A file, which is read later, calls both unfinished. What models wrote is hostile text: it is sent as JSON and set as text.
+// Steps count through all stages, offsets are bytes. The files of a run tell its state: it is
+// finished if it has a receipt, in progress if a log has changed in the last minute, and stopped
+// otherwise. A single file, which is read later, calls the last two unfinished. Text that models
+// wrote is hostile: it is sent as JSON and shown as text.
 //
 // assets/uplot is a library of others, with its licence and hash beside it (B. Leeming's
 // uPlot, https://github.com/leeoniya/uPlot). Everything else is this package's own.

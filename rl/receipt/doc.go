@@ -1,5 +1,5 @@
-// Package receipt has the receipt of a finished run: hashes of what it was made of and
-// of what it made, and the device and program that made it.
+// Package receipt has the receipt of a finished run: hashes of its inputs and of its results, and
+// the device and program that made them.
 //
 //	recipe, task and held-out problems, starting model ─┐
 //	logs, checkpoints ──────────────────────────────────┼─> Receipt ── Audit ──> what differs now

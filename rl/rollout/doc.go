@@ -1,5 +1,5 @@
-// Package rollout has the record of what was sampled, and makes it: completions of
-// the problems of a step, judged.
+// Package rollout collects completions of the problems of a step, judges them, and has the record
+// of what was sampled.
 //
 //	Problem ── Renderer ──> prompt ── Sampler ──> completions ── verifiers ──> Group
 //
@@ -13,19 +13,19 @@
 //	        ├─ completion 1        Segments[2];              Paths[1].Leaf = 2
 //	        └─ ...
 //
-// With [Episodes] a sample is played turn by turn with a world: its path has a segment of the policy
-// for each turn, and between them segments of the author [Outside] with what the policy read. Ids are
-// appended; nothing that was drawn is tokenised again. An answer of one turn is drawn by the same
-// requests as without.
+// With [Episodes] a sample is played turn by turn with a world. Its path has a segment of the
+// policy for each turn, and between them segments of the author [Outside] with what the policy
+// read. Ids are appended; nothing that was drawn is tokenised again. A sample of one turn is drawn
+// by the same requests as without episodes.
 //
 //	prompt ── turn ── reply ── turn ── reply ── turn        episode.go plays them, flow.go has them drawn
 //
-// Groups are plain data with exported fields. They can be written to a file and sent
-// to another machine. Nothing changes a group once it is collected: what a step makes
-// of a completion (its reward, its advantage) stands in records of package train.
+// Groups are plain data with exported fields. They can be written to a file and sent to another
+// machine. Nothing changes a group once it is collected. The results of a step for a completion
+// (its reward, its advantage) are in records of package train.
 //
-// A [View] is a path laid out flat: token ids, and the spans of them that the policy
-// wrote. That is what a model is trained on.
+// A [View] is a path laid out flat: token ids, and the spans of them that the policy wrote. A model
+// is trained on views.
 //
 // Units: log-probs and entropies are in nats, of logits divided by the temperature
 // of the segment's Params, over the whole vocabulary.

@@ -1,28 +1,29 @@
-// Package serve answers the HTTP requests that OpenAI's clients send, with a model of
-// rlzero.
+// Package serve answers the HTTP requests of OpenAI's clients with a model of rlzero.
 //
 //	body ── readQuery ──> query ── readPrompts ──> token ids ── draw ──> events ──> answer, or events of a stream
 //	                                                             │
 //	                                                  sample.Engine: all requests advance together
 //
-// An answer is a function of the model, the request and its seed: it has the same bytes,
-// up to the time in "created", whatever else the server does, and the completions are
-// those of rlzero sample and of a training rollout with the same seed and stream. Choice i
-// of an answer draws from stream draw_stream + i. A request without a seed gets one, which
-// the answer tells. The events of a stream are those of the choices, each in order; how
-// they alternate, and how many are written at once, depends on the load (streamPace).
+// An answer is a function of the model, the request and its seed. It has the same bytes, except for
+// the time in "created", whatever else the server does. The completions are those of rlzero sample
+// and of a training rollout with the same seed and stream. Choice i of an answer draws from stream
+// draw_stream + i. A request without a seed gets one, which the answer names. The events of each
+// choice are streamed in order; how choices alternate, and how many events are written at once,
+// depends on the load (streamPace).
 //
-// Nothing in a request is ignored. A key is followed or refused, and the refusal names it;
-// a key whose value changes nothing passes. New keys are rows of the tables in query.go,
-// with what reads them.
+// Nothing in a request is ignored. A key is obeyed or refused, and the refusal names it; a key
+// whose value changes nothing is accepted. New keys are rows of the tables in query.go, with the
+// functions that read them.
 //
-// An answer that has to follow a form (response_format, tools that have to be called) is
-// drawn under the guide of a grammar (model/grammar); with a response_format beside tools the
-// form is either, and what is strict about a tool is refused where a text of the form could look
-// like its call (Llama 3). /v1/check takes the same keys, as the form decides what is drawn; "chat" says
-// that it was a chat, whose completions end in other tokens and may be calls. Calls of tools are taken out of the
-// text by the family of the chat template ([chat.Calls]); what is no call to the letter is
-// text. A stream tells a call when it is whole.
+// An answer that has to follow a form (response_format, or tools that have to be called) is drawn
+// under the guide of a grammar (model/grammar). With both response_format and tools, an answer may
+// have either form; a strict tool is then refused if a text of the format could look like a call of
+// it (Llama 3). /v1/check takes the same keys, since the form decides what is drawn. Its key "chat"
+// says that the text was an answer to a chat; such completions end in other tokens and may be
+// calls.
+//
+// Calls of tools are found in the text by the family of the chat template ([chat.Calls]); what is
+// not exactly a call is text. A stream sends a call when it is complete.
 //
 // # Units
 //
@@ -32,9 +33,9 @@
 //
 // # Threads
 //
-// A Server's handler may be called by many goroutines. The engine calls back from one
-// goroutine for all requests (feed), which never waits for a client. Before it begins on work
-// after there was none, it waits for requests that come together (gather).
+// A Server's handler may be called by many goroutines. The engine calls back from one goroutine for
+// all requests (feed), which never waits for a client. When the engine was idle, it waits a moment
+// before it begins, so that requests that come together are drawn together (gather).
 //
 // # Sources
 //

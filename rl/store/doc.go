@@ -7,18 +7,17 @@
 //	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to
 //	RUN/checkpoints/step-NNNNNN/   SaveCheckpoint: complete from the moment it has this name
 //	RUN/best/step-NNNNNN/          SaveBest: the best model so far, likewise; no run goes on from it
-//	RUN/checkpoints/*.old          the one before of the same step, while it is being replaced
+//	RUN/checkpoints/*.old          the previous checkpoint of the same step, while it is being replaced
 //	*.tmp                          unfinished, or being removed; cleared when the run is opened again
 //
 // # Durability
 //
-// Everything is created under a temporary name, written, fsynced, renamed and
-// its folder fsynced, in this order: a name never stands for half a file, not
-// even after a power cut (see Pillai et al., OSDI 2014, "All File Systems Are
-// Not Created Equal", on what reorders without the fsyncs). A checkpoint's
-// manifest.json, written last, has the size and SHA-256 of each of its files
-// and the lengths in bytes of the logs at that moment; it is checked before a
-// checkpoint is used. Logs are fsynced before each checkpoint and not between.
+// Everything is created under a temporary name, written, fsynced and renamed; then its folder is
+// fsynced. So a name never stands for half a file, not even after a power cut (Pillai et al., OSDI
+// 2014, "All File Systems Are Not Created Equal", show what file systems reorder without the
+// fsyncs). The manifest.json of a checkpoint is written last. It has the size and SHA-256 of each
+// of its files and the lengths of the logs in bytes at that moment, and is checked before the
+// checkpoint is used. Logs are fsynced before each checkpoint and not in between.
 //
 // On Windows folders cannot be fsynced; NTFS orders their changes by its journal.
 //

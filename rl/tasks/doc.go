@@ -1,5 +1,5 @@
-// Package tasks draws problems without end: prompts with answers that a
-// verifier can check, from nothing but a seed.
+// Package tasks draws any number of problems from a seed: prompts with answers that a verifier can
+// check.
 //
 //	random.At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Problem ─┬─> Task.Verify: right or wrong
 //	                                                                     ├─> Demonstrator.Demonstration: text to imitate
@@ -10,35 +10,35 @@
 //
 // # Families
 //
-// countdown, chain_sum and composition are [Demonstrator]s: a fixed vocabulary and
-// demonstrations for a model from random weights. All others are generated families in words,
-// under the names and with the settings of reasoning-gym where it has them
-// (github.com/open-thought/reasoning-gym), in questions of our own; words and
-// names are made up, so that no list is needed. Each is one call of generate: a
-// struct of settings, a curriculum, a function that draws a problem, and a check
-// of bare answers that is also the verifier "task:NAME". A check reads
-// reasoning-gym's rows as well as our own. Where a problem has several right
-// answers it tests what is asked, not a text. Answers are read up to 512 KiB, by
-// parsers with limits on depth and steps; none is ever run as code.
+// countdown, chain_sum and composition are [Demonstrator]s: a fixed vocabulary and demonstrations
+// for a model from random weights. All others are generated families in words. Families of
+// reasoning-gym (github.com/open-thought/reasoning-gym) have its names and settings, with questions
+// of our own. Words and names are made up, so that no list is needed. Each is one call of generate:
+// a struct of settings, a curriculum, a function that draws a problem, and a check of bare answers
+// that is also the verifier "task:NAME". A check reads reasoning-gym's rows as well as our own. If
+// a problem has several right answers, a check tests what the question asks and compares no text.
+// Answers are read up to 512 KiB, by parsers with limits on depth and steps; none is ever run as
+// code.
 //
 // # Constant answers
 //
-// A model can learn to give one answer to every problem. [BestConstant] says what the
-// best constant answer earns. Families where some answer would come up too often have
-// the setting balanced, which is on by default and fixes how often each kind of problem
-// is drawn; others keep names and labels random, so that no answer fits many problems.
+// A model can learn to give one answer to every problem. [BestConstant] says what the best constant
+// answer earns. Families in which some answer would come up too often have the setting balanced. It
+// is on by default and fixes how often each kind of problem is drawn. Other families have random
+// names and labels, so that no answer fits many problems.
 //
 // # Splits
 //
 // A problem belongs to the training or to the held-out split by its text alone:
-// held out when the CRC-32 (IEEE) of its canonical form, the row's ID, is 0 mod
-// 16. A problem of a file is split by its question. No draw for training ever returns
-// a held-out problem, whatever the seed. [HeldOutRows] is the fixed test set; [Rows] are problems of either split.
+// held out when the CRC-32 (IEEE) of its canonical form, the row's ID, is divisible by 16.
+// A problem of a file is split by its question. No draw for training ever returns a held-out
+// problem, whatever the seed. [HeldOutRows] is the fixed test set; [Rows] gives problems of
+// either split.
 //
 // # Text and chat
 //
-// A row's Question is the whole prompt as text. [Chat] puts the same into two
-// messages: how to answer, from the system, and the problem, from the user.
+// A row's Question is the whole prompt as text. [Chat] puts the same text into two messages: the
+// system says how to answer, the user states the problem.
 //
 // # Randomness
 //
@@ -48,8 +48,8 @@
 //
 // # Tokens
 //
-// Texts of a demonstrator are sequences of the tokens \d+ and \S; spaces are no tokens.
-// Vocabulary lists them for models that are trained from scratch.
+// Texts of a demonstrator are sequences of the tokens \d+ and \S; spaces are not tokens. Vocabulary
+// lists them for models that are trained from scratch.
 //
 // A Task is safe for concurrent use once validated; a random.Rand is not.
 package tasks

@@ -4,7 +4,7 @@
 //	sft          demonstrations ──> loss, gradient ──> update
 //	preference   better and worse completions ──> loss, gradient ──> update
 //	rl           plan ──> draw ──> ask ──> value ──> learn
-//	eval         none: the evaluation after every stage is all there is to it
+//	eval         no steps; like every stage it ends with an evaluation
 //
 // A step of an rl stage is five values. Each is made once, by one function:
 //
@@ -14,65 +14,71 @@
 //	Asked ───── learner ──> Valued    advantages, what is kept              learner.go
 //	Valued ──── learner ──> Event     updates, lessons, metrics             learner.go, update.go
 //
-// A planner needs no device, a drawer no optimizer, and a learner samples nothing. A queue stands
-// between planning and asking: it says which drawn step is learned from next. The JSON of a
-// [Drawn] is what a checkpoint keeps of it.
+// A planner needs no device, a drawer no optimizer, and a learner samples nothing. A queue calls
+// planner and drawer, and decides which drawn step is learned from next. A checkpoint keeps the
+// JSON of a [Drawn].
 //
 // # Queues
 //
-// With lag = k a step is drawn k steps before it is learned from (inTurn in queue.go): step t learns
-// from completions of the policy after step t-1-k, at first of the one that the stage begins with.
-// What some weights draw is all drawn before they change: refills, second chances and rewards too.
-// So no weights are kept, and the open steps, k of them, are in the checkpoint. Formulas of the
-// time before sampling are evaluated when a step is drawn; those of its learning, when it is learned
-// from. Workers begin with the newest step before the first gradient of the oldest is computed, and
-// the queue collects it after that gradient, so the longer of the two counts. A stage that ends by
-// max_sampled_tokens leaves open steps unused.
+// With lag = k the run draws a step k steps before it learns from it (inTurn in queue.go). Step t
+// then learns from completions that the policy drew after step t-1-k; the first steps learn from
+// those of the policy that the stage began with. A step is drawn completely before the weights
+// change, with its refills, second chances and rewards. So no old weights are kept, and a
+// checkpoint has the k open steps. Formulas that are computed before sampling use the step's own
+// time; those of learning use the time when it is learned from. Workers begin with the newest step
+// before the first gradient of the oldest is computed, and the queue collects their answers after
+// that gradient. A step thus takes the longer of the two times and not their sum. Where a stage
+// ends by max_sampled_tokens, its open steps are left unused.
 //
-// With order = "arrival" (byArrival in arrival.go) steps are asked for as far ahead, but step t
-// learns from the first prompts_per_step groups that are there of those that are asked for: of the
-// steps t-k to t+k, the oldest first. It waits for the groups of step t-k, so that none comes more
-// than k steps after its own step, and for no others once there are enough. At most 2k steps lie
-// between the drawing of a group and its learning. Its reward is that of the step that learns from
-// it; its prompt and the numbers it is drawn by are those of its own step. Which groups a step took,
-// and by which weights they were drawn, is its line of schedule.jsonl. Given the [Schedule] a run is
-// the same on one machine and on many, and one that is resumed follows its own as far as it got. So
-// that this can be done from each checkpoint, what no worker has answered by then is drawn by later
-// weights. Where max_sampled_tokens ends the stage, groups may have come that no step learned from:
-// the schedule does not name them, and checkpoints shortly before the end differ in that.
+// With order = "arrival" (byArrival in arrival.go) the run asks for steps as far ahead, but step t
+// learns from the first prompts_per_step groups that have arrived. They may belong to any of the
+// steps t-k to t+k, and the oldest are taken first. The queue waits for the groups of step t-k, so
+// that no group is learned from more than k steps after its own step. It waits for no other group
+// once there are enough. A group is at most 2k steps old when it is learned from. It is paid by the
+// step that learns from it; its prompt and its sampling are those of its own step.
+//
+// schedule.jsonl has a line for each step: which groups it took, and which weights drew them. A run
+// that is given this [Schedule] has the same bytes on one machine and on many. A resumed run
+// follows its own schedule as far as it goes. A run that is resumed has no weights older than its
+// checkpoint, so a group that no worker has answered when a checkpoint is written is drawn by later
+// weights, in every run. Where max_sampled_tokens ends the stage, some groups may have arrived that
+// no step learned from. The schedule does not name them, so two runs by the same schedule may
+// differ in them in the last checkpoints.
 //
 // # Facts
 //
-// Formulas read facts. suppliers in facts.go has one row for each, with the time from which on it is
-// known: the number of the step, its problems, its completions, what models say, each update.
-// Planning, second chances, refills, the step's table and the updates all ask this table; a column is
-// made if and only if a formula names the fact. Tables have groups and completions in the order of
-// the step. Groups may differ in size; the completions of one stand together in the order of their
-// samples, from 0 on. The trainer takes the completions of an update in a random order of its groups,
-// and micro-batches in that order.
+// Formulas read facts. suppliers in facts.go has a row for each fact, with the time from which it
+// is known: when the number of the step is, its problems are, its completions are, when the models
+// have answered, or in each update. Planning, second chances, refills, the step's table and the
+// updates all use this table. A column is made only if a formula names its fact. Tables have groups
+// and completions in the order of the step. Groups may differ in size. The completions of a group
+// stand together in the order of their samples, from 0. The trainer takes the groups of an update in
+// a random order, and fills micro-batches in that order.
 //
 // # What a step returns
 //
-// An [Event] holds everything that is to be told about a step: metrics, wall-clock times,
-// completions, lines for people. The stage tells nobody itself; observers in package run write logs
-// and show progress. A [Completion] is made once and not edited after its reward; what was learned
-// from it is a [Lesson] beside it. One that stands in a row of data has a reward that says whether it
-// is the better one (1) or the worse one (0); of demonstrations it is 1.
+// An [Event] has everything that a step reports: metrics, wall-clock times, completions, and lines
+// for people. The stage itself writes nothing; observers in package run write logs and show
+// progress. A [Completion] is made once and not edited after its reward. What was learned from it is
+// a [Lesson] beside it. A completion from a row of data has the reward 1 if it is the better one or a
+// demonstration, and 0 if it is the worse one.
 //
 // # One forward pass
 //
-// A loss is local if the derivatives of a completion need nothing of others but constants
-// of the update. Then each batch goes through forward pass, loss and backward pass at once.
-// Another loss needs the statistics of all completions first. In the first update of a step
-// they are those that the sampler recorded, to the bit; in later ones all batches go through
-// the forward pass first, and again before their backward pass. The gradient has the same
-// bits in each way.
+// A loss is local if the derivatives of a completion need nothing from other completions except
+// constants of the update. Each batch then goes through forward pass, loss and backward pass at
+// once. Any other loss needs the statistics of all completions first. In the first update of a step
+// the sampler has recorded log-probs and entropies, to the bit. In later updates all batches go
+// through the forward pass twice: once for the statistics, and again before their backward pass.
+// The gradient has the same bits either way.
 //
-// Values of the time of sampling (old_value) come from a forward pass of the trainer at the
-// beginning of the step, when the policy is still the one that sampled, unless there is a lag.
-// They are the bits of the first update.
+// old_value comes from a forward pass of the trainer when the step begins to be learned from.
+// Without a lag the policy is then still the one that sampled, and the values are the bits of the
+// first update.
 //
-// Units: log-probs and entropies in nats; times in seconds; a stage's learning rate is per update. A
+// # Units and threads
+//
+// Log-probs and entropies are in nats, times in seconds. A stage's learning rate is per update. A
 // stage belongs to one goroutine. Cancelling the context of Step ends a rollout; an update that has
 // begun is finished.
 //

@@ -11,15 +11,15 @@
 //
 // # The same verdicts as the originals
 //
-// The checkers answer what the published Python checkers answer, also where
-// those are odd: figures under these names are comparable with published ones.
-// Each entry's text says what is odd about it. Three things differ:
+// The checkers give the verdicts of the published Python checkers, odd ones included, so that
+// figures under these names are comparable with published ones. The text of each entry says what is
+// odd about it. Three things differ:
 //
 //   - Where the original uses a trained model or a dictionary (Punkt, NLTK's
 //     tokenizer and tagger, langdetect, syllapy), ours imitates it by rules.
 //     approximations.go lists the types and how many verdicts differ.
-//   - Where the original draws a missing argument at random, or raises, ours
-//     does not score the completion or decides.
+//   - Where the original draws a missing argument at random or raises an exception, ours does not
+//     score the completion, or decides.
 //   - A completion of more than 1 MiB is wrong unread.
 //
 // Sources of the behaviour: IFEval (github.com/google-research/google-research,
@@ -28,13 +28,12 @@
 //
 // # Budgets
 //
-// Every check is linear in the completion, but for keywords that are regular
-// expressions. Those are Python's; an engine of this package reads and runs them
-// (pattern_parse.go, pattern_program.go, pattern_run.go) in a counted number of
-// steps, and beyond it the instruction is not followed. Patterns without
-// references and without repetitions of what may be empty take no more steps than
-// the product of pattern and text for each match. A keyword comes from the task,
-// never from a model.
+// Every check is linear in the completion, except for keywords that are regular expressions. These
+// have Python's syntax. An engine of this package reads and runs them (pattern_parse.go,
+// pattern_program.go, pattern_run.go) in a counted number of steps; beyond it the instruction
+// counts as not followed. Patterns without references and without repetitions of what may be empty
+// take no more steps than the product of pattern and text for each match. A keyword comes from the
+// task, never from a model.
 //
 // Everything is safe for concurrent use.
 package instruct

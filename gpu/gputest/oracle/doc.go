@@ -1,5 +1,5 @@
-// Package oracle checks the kernels of a device against their definition in
-// float64, with bounds that are computed and not tried out.
+// Package oracle checks the kernels of a device against their definition in float64. Its bounds are
+// computed, not found by trial.
 //
 // A Case is one dispatch with its data. For each output it holds a Value: the
 // number in float64 and a bound on how far a device may be from it, carried
@@ -9,8 +9,8 @@
 // fused multiply-add, so one set of cases serves all tiers. Where a result is
 // exact (copies, integers, rounding to bf16) the bound is 0.
 //
-// The formulas here are written from shaders/kernels.go, apart from package
-// refdev's: two definitions that agree, and a slip in one shows.
+// The formulas here were written from shaders/kernels.go, independently of package refdev. So there
+// are two definitions, and a slip in one of them shows.
 //
 // # Shapes and units
 //
@@ -22,5 +22,5 @@
 // by a hundredth of its bound. They catch wrong formulas, lost terms, low
 // precision and races, not the last digit; the tests of equal bits do that.
 //
-// Package testing is not imported: a command may certify a device with this.
+// The package does not import testing, so that a command can certify a device with it.
 package oracle

@@ -1,10 +1,8 @@
-// Package check is what every backend asks of the ops it is given before it
-// records them, and of the ranges it is to copy: the same mistakes are the same
-// errors on every device. So is a tier that it does not have.
+// Package check has the checks that every backend makes before it records ops, copies ranges or
+// takes a tier. The same mistake is the same error on every device.
 //
-// The contract of each kernel is its row of shaders.Kernels. Sizes and offsets
-// are bytes; extents are elements. Nothing here has state, so any goroutine may
-// call it. A view that is shorter than the parameters need is not seen here,
-// because shapes are prose in the table; the plain-Go device reports it when it
-// runs.
+// The contract of each kernel is its row of shaders.Kernels. Sizes and offsets are bytes; extents
+// are elements. Nothing here has state, so any goroutine may call it. The table describes shapes in
+// words, so a view that is too short for the parameters is not found here; the plain-Go device
+// reports it when it runs.
 package check

@@ -1,10 +1,9 @@
-// Package host has what the backends share of the machine beside its devices: how
-// much memory a device that computes in system memory may take, all cores for
-// compiling shaders, and a limit of the software driver.
+// Package host has what the backends need to know of the machine besides its devices: how much
+// memory a device that computes in system memory may take, how many cores compile shaders, and a
+// limit of the software driver.
 //
-// Memory returns bytes, 0 where the system does not say. It is read afresh by
-// each call. Nothing here keeps state, and all of it may be called from any
-// goroutine.
+// Memory returns bytes, 0 where the system does not say; each call reads it anew. Nothing here
+// keeps state, and any goroutine may call it.
 package host
 
 // LlvmpipeLoop is how many loop iterations llvmpipe lets one invocation make, over

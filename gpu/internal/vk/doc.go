@@ -10,7 +10,7 @@
 //
 // # Memory
 //
-// C must not see Go memory that can move or be freed. Two rules see to it:
+// C must not see Go memory that can move or be freed. Two rules ensure this:
 //
 //   - A pointer that is itself an argument is converted in the argument list of
 //     invoke, whose go:uintptrescapes directive moves its target to the heap and

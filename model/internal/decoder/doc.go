@@ -3,10 +3,10 @@
 //	ids ─ embed ─ x ─┬─ rmsnorm ─ qkv ─ qk-norm, rope ─ attention ─ o ─(+)─┬─ rmsnorm ─ gate,up ─ swiglu ─ down ─(+)─ … ─ rmsnorm ─ head ─ logits
 //	                 └─────────────────────────────────────────────────┘   └──────────────────────────────────┘
 //
-// Sampler, scorer and trainer record the same kernels by the same functions (forward.go). A
-// block is made of parts (part_attention.go, part_mlp.go), each with its tensors, its
-// buffers and its two passes in one file; every product with a weight is a linear
-// (linear.go), which also has the matrices of an adapter beside it (lora.go).
+// Sampler, scorer and trainer record the same kernels by the same functions (forward.go). A block
+// is made of parts (part_attention.go, part_mlp.go); each has its tensors, its buffers and its two
+// passes in one file. Every product with a weight is a linear (linear.go), which also has the
+// matrices of an adapter (lora.go).
 //
 // # Shapes and units
 //
@@ -21,6 +21,5 @@
 // workspace of at most 64 MiB (on a card, 512 MiB or a 32nd of its memory, whichever
 // is less), reduced to four numbers a row, and made again in the backward pass.
 //
-// What is exported is for the packages of model and for nobody else. A workspace belongs to one
-// goroutine.
+// Exported names are for the packages of model only. A workspace belongs to one goroutine.
 package decoder

@@ -1,6 +1,6 @@
-// Package device has what all passes use of a device: memory that is allocated, or only counted,
-// under a label (Pool); views into it and uploads to them; and work that is recorded once and
-// submitted often (Recorder, Programs).
+// Package device has the parts of a device that all passes use: memory that is allocated, or only
+// counted, under a label (Pool); views into it and uploads to them; and work that is recorded once
+// and submitted often (Recorder, Programs).
 //
 //	Pool.Words ─> gpu.View ─ Put, Upload
 //	Programs.Run(key) ─ Recorder.Op … ─> gpu.Program ─> Submit

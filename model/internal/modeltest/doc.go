@@ -1,5 +1,5 @@
 // Package modeltest has what tests of model and the packages below it share: small models that
-// have every option between them, sequences for them, and what an engine and a trainer come to.
+// cover every option between them, sequences for them, and the results of an engine and a trainer.
 //
-// Models are closed when the test ends. Helpers fail the test; the package is for tests alone.
+// Models are closed when the test ends. Helpers fail the test; only tests may use the package.
 package modeltest

@@ -18,8 +18,7 @@
 // transformers refuses is refused: attributes that begin with "_", methods that
 // change a list or dict, ranges of more than 100,000 items.
 //
-// Held by test against texts that Jinja made (fixtures), and against its
-// documentation.
+// Tests compare it with texts that Jinja made (fixtures) and with its documentation.
 //
 // # What is missing
 //
@@ -30,11 +29,11 @@
 //
 // # Bounds
 //
-// A template may come from anyone. It sees its variables and the functions here
-// and nothing else: no files, no clock, no chance. A rendering ends with an error
-// when it takes too many steps, makes too much text, or nests too deep ([Limits]);
-// so does one that compares, hashes or prints lists that contain themselves many
-// times over. Parsing is linear in the source, which has at most 1 MiB.
+// A template may come from anyone. It sees its variables and the functions here and nothing else:
+// no files, no clock, no randomness. A rendering ends with an error when it takes too many steps,
+// makes too much text, or nests too deep ([Limits]). This includes comparing, hashing or printing
+// lists that contain themselves many times over. Parsing is linear in the source, which has at most
+// 1 MiB.
 //
 // # Units
 //

@@ -7,9 +7,8 @@
 //
 // # The protocol
 //
-// A worker asks and the hub answers: requests go to rl.NAME.KEY.VERB, replies to the
-// inbox _INBOX_KEY of the worker. NAME is that of the fleet on its server and KEY the
-// worker's public key. The verbs:
+// A worker asks and the hub answers. Requests go to rl.NAME.KEY.VERB, replies to the worker's inbox
+// _INBOX_KEY. NAME is the name of the fleet on its server, KEY the worker's public key. The verbs:
 //
 //	hello  who the worker is; the reply names the run's spec, or says why the worker is refused
 //	take   waits for an item
@@ -20,34 +19,34 @@
 //	leave  the worker goes and gives its item back; without a reply
 //	who    the workers of the fleet
 //
-// On rl.NAME.say the hub says to all that the run has ended.
+// On rl.NAME.say the hub tells all workers that the run has ended.
 //
-// No queue and nothing else is kept at the server, as all of it can be made again from
-// the run: a server that is killed loses nothing but time. A worker has one item at a
-// time. When its beats stop for 6 s, or it asks for another item, the item is offered
-// again. A worker whose connection was lost says hello again before its next item, and is
-// given a canary. A message that gets lost is asked for again, with growing waits, for ever.
+// The server keeps no queue and no other state, since all of it can be made again from the run. A
+// server that is killed loses nothing but time. A worker has one item at a time. When its beats
+// stop for 6 s, or it asks for another item, the item is offered again. A worker whose connection
+// was lost says hello again before its next item, and is given a canary. A lost message is asked
+// for again, with growing waits, for ever.
 //
 // # Keys
 //
-// Keys are nkeys (Ed25519, https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth).
-// Beyond loopback the embedded server listens with keys and TLS alone. Its certificate
-// has the trainer's key, and a worker that was given that key accepts no other
-// certificate: no authority and no clock is asked. A worker may publish below
-// rl.NAME.KEY and read its own inbox and what is said to all; nothing else. The hub
-// answers into no other inbox than that of who asks.
+// Keys are nkeys (Ed25519,
+// https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth).
+// Beyond loopback the embedded server requires keys and TLS. Its certificate has the trainer's key.
+// A worker that was given this key accepts no other certificate, and needs neither an authority nor
+// a clock. A worker may publish below rl.NAME.KEY, and read its own inbox and rl.NAME.say; nothing
+// else. The hub replies only to the inbox of the worker that asked.
 //
-// On loopback without keys every program of the machine may take part, in any name.
+// On loopback without keys, every program of the machine may take part, under any name.
 //
 // # Bounds
 //
-// A result is taken from a worker that has an item, once, and no longer than the item
-// allows. Longer ones are cut off, and the fleet refuses the worker. A key has at most 8
-// connections to the embedded server, and a connection at most 16 subscriptions; what is
-// above is closed within 2 s.
+// The hub takes one result for an item, from the worker that has the item, and no more bytes than
+// the item allows. A longer result is cut off, and the fleet refuses the worker. A key has at most
+// 8 connections to the embedded server, and a connection at most 16 subscriptions; those above are
+// closed within 2 s.
 //
-// A worker takes from its trainer a spec of at most 256 MiB, weights of at most what its
-// model has, and items whose results have less than 2 GiB.
+// A worker accepts from its trainer a spec of at most 256 MiB, weights no larger than its model,
+// and items whose results have less than 2 GiB.
 //
 // # Threads
 //

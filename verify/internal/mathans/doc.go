@@ -6,24 +6,21 @@
 //	                                    ├─ other constants: to a proven number of bits
 //	                                    └─ expressions in variables: at seeded rational points
 //
-// No float64 decides an equality. Rational values are compared as rationals.
-// Values with roots are calculated to as many bits as the separation bound of
-// Burnikel, Funke, Mehlhorn, Schirra and Schmitt ("A separation bound for real
-// algebraic expressions", ESA 2001) asks for: two different algebraic numbers
-// differ by more than that bound, so agreement is a proof. Values that need π,
-// e, logarithms or trigonometric functions are not known to have such a bound;
-// they agree when they do to transcendentalBits more bits than the size of what
-// they are made of asks for.
+// No float64 decides an equality. Rational values are compared as rationals. Values with roots are
+// calculated to as many bits as the separation bound of Burnikel, Funke, Mehlhorn, Schirra and
+// Schmitt ("A separation bound for real algebraic expressions", ESA 2001) asks for: two different
+// algebraic numbers differ by more than that bound, so agreement is a proof. No such bound is known
+// for values that need π, e, logarithms or trigonometric functions. Two of them count as equal if
+// they agree to transcendentalBits more bits than the size of their parts asks for.
 //
 // Expressions in variables are compared at rational points, with the same
 // arithmetic; two different polynomials of degree d agree at one of our points
 // with a probability of at most d/2^12 (Schwartz, "Fast probabilistic
 // algorithms for verification of polynomial identities", 1980).
 //
-// Every text is read by one pass of a recursive-descent parser with caps on
-// length and depth, and all arithmetic runs on a budget; a comparison beyond
-// its budget ends as "not proven equal". The package keeps π and ln 2 and no
-// other state: everything is safe for concurrent use.
+// A recursive-descent parser reads every text in one pass, with caps on length and depth. All
+// arithmetic runs on a budget; a comparison that exceeds it ends as "not proven equal". The package
+// keeps π and ln 2 and no other state: everything is safe for concurrent use.
 package mathans
 
 import "errors"

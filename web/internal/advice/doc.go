@@ -1,7 +1,7 @@
-// Package advice says in the page's words what errors and hints say in those of the command
-// line: a button for a flag, a line of the recipe for --set.
+// Package advice translates errors and hints from the words of the command line to those of the
+// page: a flag becomes a button, --set becomes a line of the recipe.
 //
-// Other packages write their hints once, for a terminal (internal/hint). A rule here is about
-// a form of words; the test reads the texts of all that the page is built from, and fails
-// where one would still name a flag or a command.
+// Other packages write their hints once, for a terminal (internal/hint). A rule here replaces one
+// form of words. The test reads the texts of all packages that the page is built from, and fails
+// where a translated text would still name a flag or a command.
 package advice

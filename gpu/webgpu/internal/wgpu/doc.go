@@ -1,6 +1,6 @@
-// Package wgpu is the part of WebGPU that computing needs, as few calls of coarse
-// grain: a whole program is encoded and submitted in one. It is made twice, over
-// wgpu-native with cgo and over the browser's own interface for GOOS=js.
+// Package wgpu is the part of WebGPU that computing needs, in a few coarse calls: one call encodes
+// and submits a whole program. There are two implementations, over wgpu-native with cgo, and over
+// the browser's own interface for GOOS=js.
 //
 //	types.go        what both share
 //	wgpu.go         wgpu-native: the calls of calls.c
@@ -30,17 +30,17 @@
 // library would end the process (submit or poll on a lost device) it first prints
 // a message to stderr; the panic is caught and becomes an Error of kind Panic.
 //
-// A browser tells later. What makes something (a buffer, a pipeline, commands) waits for
-// its error scopes (https://www.w3.org/TR/webgpu/#error-scopes). Write and Submit do not:
-// what goes wrong there is an error of the next Wait or Read. A promise that is rejected
-// and the promise of the device's loss are errors of kind Lost.
+// A browser reports errors later. Calls that make something (a buffer, a pipeline, commands) wait
+// for their error scopes (https://www.w3.org/TR/webgpu/#error-scopes). Write and Submit do not
+// wait; their errors are returned by the next Wait or Read. A rejected promise and the loss of the
+// device are errors of kind Lost.
 //
 // # Lifetimes
 //
-// Handles are references: Release gives one back, and what the device still uses
-// lives on inside the library. Nothing here is freed by the garbage collector.
-// The library's own device stays until the process ends, some hundred kilobytes:
-// opening one after another has been closed does not work otherwise.
+// Handles are references: Release gives one back, and what the device still uses lives on inside
+// the library. Nothing here is freed by the garbage collector. The library's own device stays until
+// the process ends and takes some hundred kilobytes. Otherwise no device could be opened after
+// another one was closed.
 //
 // # Threads
 //

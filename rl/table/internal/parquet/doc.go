@@ -15,11 +15,10 @@
 // strings as in RFC 3339. A group is an object with its fields in the order of the
 // schema, a LIST an array, a MAP an array of objects with key and value.
 //
-// A file is not trusted. Of each column one page and one dictionary are held, all of them
-// together at most 512 MiB; a row has at most as many bytes as the caller allows; runs of
-// levels and values are never spread out, so a page that claims a billion values costs no
-// memory.
-// Checksums of pages are compared where there are any. Errors name row and column.
+// A file is not trusted. One page and one dictionary of each column are held, all of them together
+// at most 512 MiB. A row has at most as many bytes as the caller allows. Runs of levels and values
+// are never expanded, so a page that claims a billion values costs no memory. Checksums of pages
+// are compared if there are any. Errors name row and column.
 //
 // A File is not safe for concurrent use.
 //
