@@ -46,6 +46,7 @@ var forbiddenText = []struct {
 	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), false, "unfinished work is an issue, not a comment"},
 	{regexp.MustCompile("(^|[\\s\"'`(=])/(work|root|home|Users)/"), false, "a path of one machine"},
 	{regexp.MustCompile("(^|[\\s\"'`(=])/tmp/"), true, "use os.TempDir or ${TMPDIR:-/tmp}"},
+	{regexp.MustCompile("^(<{7}|>{7}) "), false, "a merge that was not finished"},
 }
 
 func TestForbiddenText(t *testing.T) {
