@@ -18,11 +18,11 @@ var (
 	ErrUnsupported = errors.New("not supported by this device")
 	// ErrNoDevice: no usable device, or none of that name.
 	ErrNoDevice = errors.New("no usable device")
-	// ErrDeviceName: what was given to Open is not the name of a device.
+	// ErrDeviceName: the argument of Open is not the name of a device.
 	ErrDeviceName = errors.New("unknown device")
 )
 
-// Advise attaches to an error of a driver the hint that goes with it.
+// Advise attaches the matching hint to an error of a driver.
 func Advise(err error) error {
 	switch {
 	case errors.Is(err, ErrDeviceLost):

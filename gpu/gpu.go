@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Device is one compute device. It runs named kernels (see package shaders)
-// over buffers. A Device is used from one goroutine at a time; NewBuffer,
-// Write and Read may not overlap a Submit that has not been waited for, unless
-// they touch other buffers.
+// Device is one compute device. It runs named kernels (see package shaders) over buffers. Several
+// goroutines may use a Device; each call ends before the next begins. A Buffer or a Program belongs
+// to one goroutine at a time.
 type Device interface {
 	// Caps describes the device. The value never changes.
 	Caps() Caps
@@ -61,10 +60,10 @@ type View struct {
 	Size   int
 }
 
-// Op is one dispatch of a kernel: the kernel's name, one view for each of its
-// bindings, its parameters (32-bit words, floats by math.Float32bits) and the
-// extent of the work in the units the kernel's header names (columns, rows).
-// How many workgroups that makes is the business of the kernel's variant.
+// Op is one dispatch of a kernel: the kernel's name, one view for each of its bindings, its
+// parameters (32-bit words, floats by math.Float32bits) and the extent of the work in the units the
+// kernel's header names (columns, rows). The kernel's variant decides how many workgroups that
+// makes.
 type Op struct {
 	Kernel string
 	Bind   []View

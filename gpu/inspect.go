@@ -6,18 +6,18 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 )
 
-// Compiled is what a driver tells about a program that it made of a shader.
+// Compiled describes a program that a driver made from a shader.
 type Compiled struct {
 	Variant    string `json:"variant"` // "matmul_nt.T0.m", as in package shaders
 	Kernel     string `json:"kernel"`
 	Tier       Tier   `json:"tier"`
 	Executable string `json:"executable"`         // in the driver's words; some make several of a shader
 	Subgroup   int    `json:"subgroup,omitempty"` // lanes
-	// Figures are what drivers tell in different words: registers (of a lane), spills
-	// (registers kept in memory), occupancy (subgroups that a core holds at once),
-	// code_bytes, scratch_bytes (memory of a lane). What a driver does not tell is absent.
+	// Figures are those for which drivers have different words: registers (of a lane), spills
+	// (registers kept in memory), occupancy (subgroups that a core holds at once), code_bytes,
+	// scratch_bytes (memory of a lane). A figure that a driver does not report is absent.
 	Figures map[string]float64 `json:"figures"`
-	// Statistics are all that the driver tells, in its words.
+	// Statistics are everything that the driver reports, in its words.
 	Statistics map[string]float64 `json:"statistics"`
 }
 
@@ -29,8 +29,8 @@ type Inspector interface {
 	Inspect(index int) ([]Compiled, error)
 }
 
-// Inspect tells what the driver of a device, named as for Open, makes of the shaders
-// of every tier that it can take. The device may be one that is listed as unusable.
+// Inspect describes what the driver of a device, named as for Open, compiles from the shaders of
+// every tier that the device can take. The device may be one that is listed as unusable.
 func Inspect(spec string) (Info, []Compiled, error) {
 	backend, index, info, err := find(registered(), named(spec))
 	if err != nil {

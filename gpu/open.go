@@ -61,8 +61,8 @@ func Register(b Backend) {
 	slices.SortFunc(registry.backends, func(a, b Backend) int { return cmp.Compare(a.Name(), b.Name()) })
 }
 
-// List returns the devices of all backends, best first. The error tells about
-// backends that have none; the devices of the others are returned all the same.
+// List returns the devices of all backends, best first. The error is about backends that have none;
+// the devices of the others are returned all the same.
 func List() ([]Info, error) {
 	return listAll(registered())
 }

@@ -36,8 +36,8 @@ func (p Plan) Total() int {
 	return total
 }
 
-// Note remembers a buffer if it is the largest so far, and likewise among those that
-// kernels bind as a whole if it is one.
+// Note remembers a buffer if it is the largest so far. If kernels bind it as a whole, Note also
+// remembers it if it is the largest of those.
 func (p *Plan) Note(buffer Item, whole bool) {
 	if buffer.Bytes > p.Buffer.Bytes {
 		p.Buffer = buffer

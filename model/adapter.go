@@ -48,11 +48,10 @@ func (m *Model) LoadAdapter(dir string) error {
 	return m.SetAdapterTensors(ts)
 }
 
-// WithAdapter is a frozen model once more, with the adapter of a PEFT folder in place of
-// its own. Both read the same matrices, so it takes the memory of the adapter alone; it
-// computes what the model does that is loaded with that adapter, to the bit. Engines of all
-// models over the same matrices take turns and may be called at once. The model that was
-// loaded is closed last.
+// WithAdapter is a second model over the matrices of a frozen one, with the adapter of a PEFT
+// folder in place of its own. It takes only the memory of the adapter, and computes, to the bit,
+// what a model that is loaded with that adapter computes. Engines of all models over the same
+// matrices take turns and may be called at once. The model that was loaded is closed last.
 func (m *Model) WithAdapter(dir string) (*Model, error) {
 	if _, _, err := m.decoder.Without().Trained(); err == nil {
 		return nil, errors.New("the matrices of a model that is trained cannot be shared: open it frozen")
@@ -65,9 +64,10 @@ func (m *Model) WithAdapter(dir string) (*Model, error) {
 	return other, nil
 }
 
-// Beside is a model like this one whose trained part is its own, all parameters or those of the
-// adapter; it begins as this model's, and the two change apart. What is not trained is shared:
-// this model is closed last. A frozen model without an adapter has no such part, an error.
+// Beside is a model like this one with trained parameters of its own: all parameters, or those of
+// the adapter. They begin equal to this model's and then change independently. Parameters that are
+// not trained are shared, so this model is closed last. A frozen model without an adapter has no
+// trained parameters, which is an error.
 func (m *Model) Beside() (*Model, error) {
 	d, err := m.decoder.Beside()
 	if err != nil {

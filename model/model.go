@@ -76,9 +76,9 @@ func (s streams) of(seed uint64, name string) *rand.Rand {
 	return s[name]
 }
 
-// NewFrozen makes a model that cannot be trained, all zeros: SetTensors or
-// CopyFrom gives it its parameters. In bf16 it takes half the memory of one in f32,
-// where one that is trained takes half as much again.
+// NewFrozen makes a model that cannot be trained, all zeros: SetTensors or CopyFrom gives it its
+// parameters. In bf16 it takes half the memory of a model in f32; a trained model takes 1.5 times
+// as much in bf16.
 func NewFrozen(dev gpu.Device, cfg hf.Config, positions int) (*Model, error) {
 	return build(dev, cfg, positions, true)
 }
@@ -153,10 +153,9 @@ func (m *Model) Positions() int { return m.decoder.Positions }
 // are the float32 ones.
 func (m *Model) Tensors() []hf.NamedTensor { return m.decoder.Layout.Named(m.decoder.Params, "") }
 
-// PassTensors are Tensors as the passes read them, and not more exact: where a matrix is
-// kept in bf16 it is written so. A model of the same config that is given them computes the
-// same bits, but for matrices in blocks: those that a GGUF file brought may get other factors
-// when they are packed again.
+// PassTensors are Tensors with the numbers that the passes read: a matrix that is kept in bf16 is
+// written in bf16. A model of the same config that is given them computes the same bits, except for
+// matrices in blocks: those from a GGUF file may get other factors when they are packed again.
 func (m *Model) PassTensors() []hf.NamedTensor {
 	out := m.decoder.Layout.Named(m.decoder.Params, "")
 	packed, l := map[string]bool{}, m.decoder.Layout

@@ -6,8 +6,8 @@ import (
 	"github.com/rlzero/rlzero/model/internal/decoder"
 )
 
-// Probe is one linear layer alone, all zeros, as both passes use it: Forward and Backward run
-// one of them to its end. It measures what the products of a model take before there is a model.
+// Probe is one linear layer alone, all zeros, as both passes use it: Forward and Backward run one
+// of them to its end. It measures the time of a model's products before the model exists.
 type Probe = decoder.Probe
 
 // NewProbe makes a layer of so many outputs and inputs, multiples of 32, that is kept in

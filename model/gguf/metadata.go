@@ -132,8 +132,8 @@ func kindOf(value any) string {
 	return fmt.Sprintf("%T", value)
 }
 
-// Cut is the value with at most so many items, as a JSON encoder takes it: numbers that
-// JSON does not have are strings. of is how many items a list had that was cut, else 0.
+// Cut is the value with at most a given number of items, in a form for a JSON encoder: numbers that
+// JSON cannot express are strings. of is the length of a list that was cut, else 0.
 func (p Pair) Cut(most int) (value any, of int) {
 	switch v := p.Value.(type) {
 	case float32:

@@ -347,18 +347,18 @@ func (c *schemas) properties(list []member, needed map[string]bool, at string, f
 		if later >= 0 {
 			b.skip(b.spaced(b.then(later, ",")), key)
 		}
-		value, behind := b.spaced(b.then(key, literal(p.key)+":")), b.node()
-		if err := c.schema(p.value, at+"/properties/"+escapePointer(p.key), none, value, behind); err != nil {
+		value, after := b.spaced(b.then(key, literal(p.key)+":")), b.node()
+		if err := c.schema(p.value, at+"/properties/"+escapePointer(p.key), none, value, after); err != nil {
 			return err
 		}
 		if needed[p.key] {
-			first, later = b.node(), behind
+			first, later = b.node(), after
 			continue
 		}
 		if later >= 0 {
-			b.skip(later, behind)
+			b.skip(later, after)
 		}
-		later = behind
+		later = after
 		next := b.node()
 		b.skip(first, next)
 		first = next

@@ -39,11 +39,11 @@ type GenerationConfig struct {
 // tokenKeys are the keys of generation_config.json that Config stands for.
 var tokenKeys = []string{"bos_token_id", "eos_token_id", "pad_token_id"}
 
-// ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks
-// it: every tensor the config asks for is there in its shape, and no other. Values are
-// checked when read. The folder may also be that of a PEFT adapter: the model is then the
-// one that it names as its base, and what else lies in the adapter's folder (config.json,
-// a tokenizer) goes before the base's, unless that is a GGUF file.
+// ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks it: every
+// tensor the config asks for is there in its shape, and no other. Values are checked when read. The
+// folder may also be that of a PEFT adapter: the model is then the one that it names as its base,
+// and other files of the adapter's folder (config.json, a tokenizer) take precedence over those of
+// the base, unless the base is a GGUF file.
 func ReadFolder(dir string) (*Folder, error) {
 	if gguf.IsFile(dir) {
 		return readGGUF(dir)

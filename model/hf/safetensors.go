@@ -371,8 +371,8 @@ func (ts *TensorSet) readRows(name string, from, n int) ([]float32, error) {
 	return data, nil
 }
 
-// Blocks are rows of a tensor as GGUF blocks of a kind; nil if it is not kept so. A scale
-// that is NaN or infinite is an error.
+// Blocks are rows of a tensor as GGUF blocks of a kind; nil if the file does not have it in such
+// blocks. A scale that is NaN or infinite is an error.
 func (ts *TensorSet) Blocks(name string, kind gguf.Type, from, n int) ([]byte, error) {
 	t := ts.tensors[name]
 	if t.blocks == nil {

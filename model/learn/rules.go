@@ -28,8 +28,8 @@ func (r Rule) moments() int {
 	return 2
 }
 
-// Moments is the number of arrays as large as what is trained that a trainer keeps which steps
-// by any of some rules; none: AdamW.
+// Moments is the number of arrays, each as large as the trained parameters, that a trainer keeps
+// for its rules; no rules: AdamW.
 func Moments(rules ...Rule) int {
 	if len(rules) == 0 {
 		return AdamW.moments()
@@ -41,8 +41,8 @@ func Moments(rules ...Rule) int {
 	return most
 }
 
-// Optimizes gives a trainer room for what the rules keep that it will step by; without this
-// option that is room for AdamW.
+// Optimizes gives a trainer room for the state of the rules that it will use; without this option,
+// for that of AdamW.
 func Optimizes(rules ...Rule) Option {
 	return func(t *Trainer) { t.moments = Moments(rules...) }
 }

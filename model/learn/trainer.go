@@ -139,8 +139,8 @@ func (t *Trainer) cut(seqs []seq.Sequence) ([]seq.Batch, error) {
 	return t.d.Pack(seqs, t.ws.MaxRows)
 }
 
-// Rows is how many rows the batches had of which gradients were computed since the last
-// Step: the tokens that were read, those that sequences of a group share once.
+// Rows is the number of rows in the batches whose gradients were computed since the last Step.
+// Tokens that sequences of a group share count once.
 func (t *Trainer) Rows() int { return t.rows }
 
 // Accumulate adds the gradient of a loss whose weights for a sequence depend on

@@ -18,7 +18,7 @@ import (
 // first time (see TestResident).
 const driverBytes = 24 << 20
 
-// Use says what a run does with a model, for the memory plan.
+// Use says, for the memory plan, what a run does with a model.
 type Use struct {
 	Positions int               // longest sequence
 	Recompute bool              // the trainer makes activations again, see [learn.Recompute]

@@ -80,13 +80,13 @@ func (s *sequence) compareDraft(prompt int) {
 	}
 }
 
-// Check says what completions of requests have to be: it returns those that Generate
-// does, to the bit. Where claimed[i] are the completions of request i indeed, it takes
-// one forward pass over them, in steps of at most StepRows tokens and Draws draws, and
-// not one for each token. [Completion.FirstDifference] tells where a claim is wrong.
+// Check returns the right completions of requests: those that Generate returns, to the bit. If
+// claimed[i] are the right completions of request i, it takes one forward pass over them, in steps
+// of at most StepRows tokens and Draws draws, and not one pass for each token.
+// [Completion.FirstDifference] says where a claim is wrong.
 //
-// A claim may be anything: too long, without log-probs, with ids that are none of the
-// vocabulary. Only a wrong number of completions is an error.
+// A claim may be anything: too long, without log-probs, with ids outside of the vocabulary. Only a
+// wrong number of completions is an error.
 func (e *Engine) Check(ctx context.Context, reqs []Request, claimed [][]Completion) ([][]Completion, error) {
 	if len(claimed) != len(reqs) {
 		return nil, fmt.Errorf("completions of %d requests are claimed; there are %d requests", len(claimed), len(reqs))
@@ -105,10 +105,9 @@ func (e *Engine) Check(ctx context.Context, reqs []Request, claimed [][]Completi
 	return e.GenerateAll(ctx, drafted)
 }
 
-// FirstDifference tells where a completion begins to differ from what it has to be: at
-// which token, and in what: "id", "logprob" or "entropy" (in their bits), "stop", or ""
-// if it does not. A completion that ends too early or too late differs in "id" after
-// the shorter one's end.
+// FirstDifference says where a completion begins to differ from the right one: at which token, and
+// in what: "id", "logprob" or "entropy" (in their bits), "stop", or "" if it does not. A completion
+// that ends too early or too late differs in "id" after the shorter one's end.
 func (c Completion) FirstDifference(right Completion) (token int, what string) {
 	bit := func(claimed, right []float32, i int) bool {
 		return i < len(claimed) && math.Float32bits(claimed[i]) == math.Float32bits(right[i])

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// TokenBytes are what tokens add to a text that they stand within, by id: nil for control
-// tokens, for ids without a token, and for all where the text of a token depends on its
-// neighbours, as that of words with a space between does.
+// TokenBytes are the bytes that each token adds within a text, by id. They are nil for control
+// tokens, for ids without a token, and for all tokens if their text depends on their neighbours, as
+// with words that are joined by spaces.
 func (t *Tokenizer) TokenBytes() [][]byte {
 	out := make([][]byte, len(t.tokens))
 	before, ok := t.letter()
@@ -34,7 +34,7 @@ func (t *Tokenizer) TokenBytes() [][]byte {
 	return out
 }
 
-// letter is a token that is one visible character. Behind it, no token stands at the begin
+// letter is a token that is one visible character. A token after it is not at the beginning
 // of a text, where a decoder may drop a space.
 func (t *Tokenizer) letter() (id int, ok bool) {
 	for c := '!'; c <= '~'; c++ {

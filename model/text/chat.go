@@ -36,8 +36,8 @@ const (
 // defaultTemplate is the name of a template that has none.
 const defaultTemplate = "default"
 
-// NewChat makes a chat of the source of a template alone. The variables bos_token
-// and eos_token are "<s>" and "</s>" as there is no model to say otherwise.
+// NewChat makes a chat from only the source of a template. The variables bos_token and eos_token
+// are "<s>" and "</s>", since there is no model to define them.
 func NewChat(source string) (*Chat, error) {
 	t, err := template.Parse(source)
 	if err != nil {

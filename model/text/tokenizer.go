@@ -177,8 +177,8 @@ func (t *Tokenizer) Encode(text string) ([]int, error) { return t.EncodeBeside(t
 // Range is the bytes From to To-1 of a text.
 type Range struct{ From, To int }
 
-// EncodeBeside is Encode where the special tokens that begin in some ranges are text, as what
-// others wrote is. It is an error if the text there cannot be written without them.
+// EncodeBeside is Encode, except that special tokens that begin in the given ranges are read as
+// text, since others wrote it. It is an error if the text there cannot be written without them.
 func (t *Tokenizer) EncodeBeside(text string, plain ...Range) ([]int, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the text is not valid UTF-8")

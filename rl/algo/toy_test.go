@@ -138,14 +138,14 @@ type ppoByHand struct {
 func (p *ppoByHand) run() {
 	var targets []float64
 	for i := range p.reward {
-		a, behind, next := make([]float64, len(p.old[i])), 0.0, 0.0
+		a, following, next := make([]float64, len(p.old[i])), 0.0, 0.0
 		for j := len(a) - 1; j >= 0; j-- {
 			pay := -p.beta * (p.old[i][j] - p.ref[i][j])
 			if j == len(a)-1 {
 				pay += p.reward[i]
 			}
-			next = pay + p.gamma*behind - p.oldValue[i][j] + p.gamma*p.lambda*next
-			a[j], behind = next, p.oldValue[i][j]
+			next = pay + p.gamma*following - p.oldValue[i][j] + p.gamma*p.lambda*next
+			a[j], following = next, p.oldValue[i][j]
 		}
 		for j := range a {
 			targets = append(targets, a[j]+p.oldValue[i][j])

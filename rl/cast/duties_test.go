@@ -145,7 +145,7 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	told = nil
-	scored, err := c.ScoreOf("ema", []Text{{Behind: []int{1}, IDs: []int{2, 3}}, {IDs: []int{2}, Lack: "no row"}})
+	scored, err := c.ScoreOf("ema", []Text{{After: []int{1}, IDs: []int{2, 3}}, {IDs: []int{2}, Lack: "no row"}})
 	if err != nil || !slices.Equal(scored[0].Logprobs, []float64{-0.5, -1}) || scored[1].Why != "no row" || !slices.Equal(told, []string{"ema score 1"}) {
 		t.Errorf("%+v (%v), asked %q", scored, err, told)
 	}

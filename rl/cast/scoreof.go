@@ -9,10 +9,10 @@ import (
 
 // Text is a text and the tokens that it follows.
 type Text struct {
-	Behind []int
-	IDs    []int // of the text; nil: those of Text
-	Text   string
-	Lack   string // why there is no text; "" where there is
+	After []int // tokens that the text follows
+	IDs   []int // of the text; nil: those of Text
+	Text  string
+	Lack  string // why there is no text; "" where there is
 }
 
 // Scored is what a model says of a text.
@@ -35,12 +35,12 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 			ids, err = c.Tokenizer().Encode(t.Text)
 		}
 		why := &out[i].Why
-		switch n := len(t.Behind) + len(ids); {
+		switch n := len(t.After) + len(ids); {
 		case t.Lack != "":
 			*why = t.Lack
 		case err != nil:
 			*why = fmt.Sprintf("the text has no tokens: %v", err)
-		case len(ids) == 0 || len(t.Behind) == 0:
+		case len(ids) == 0 || len(t.After) == 0:
 			*why = "the text, or the text before it, has no tokens"
 		case n > c.positions:
 			*why = fmt.Sprintf("the text ends at token %d; the run has room for %d", n, c.positions)
@@ -48,8 +48,8 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 		if *why != "" {
 			continue
 		}
-		all := append(append([]int{}, t.Behind...), ids...)
-		key := binary.AppendUvarint(nil, uint64(len(t.Behind)))
+		all := append(append([]int{}, t.After...), ids...)
+		key := binary.AppendUvarint(nil, uint64(len(t.After)))
 		for _, id := range all {
 			key = binary.AppendUvarint(key, uint64(id))
 		}
@@ -57,7 +57,7 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 		if !known {
 			at = len(views)
 			seen[string(key)] = at
-			views = append(views, rollout.View{IDs: all, Spans: []rollout.Span{{From: len(t.Behind), To: len(all)}}, Temperature: 1})
+			views = append(views, rollout.View{IDs: all, Spans: []rollout.Span{{From: len(t.After), To: len(all)}}, Temperature: 1})
 		}
 		place[i] = at
 	}

@@ -74,10 +74,10 @@ var sequences = []Function{
 	sequence("gae", "gae(pay, value, gamma, lambda)", "rrnn", "generalised advantage estimation: how much more is earned from here than value predicted", "pay + gamma*next(value) - value + gamma*lambda*next(gae)", "arXiv 1506.02438", along{
 		value: func(args [][]float64, out []float64) {
 			pay, value, gamma, lambda := args[0], args[1], args[2], args[3]
-			last, behind := 0.0, 0.0
+			last, following := 0.0, 0.0
 			for i := len(out) - 1; i >= 0; i-- {
-				last = pay[i] + gamma[i]*behind - value[i] + gamma[i]*lambda[i]*last
-				out[i], behind = last, value[i]
+				last = pay[i] + gamma[i]*following - value[i] + gamma[i]*lambda[i]*last
+				out[i], following = last, value[i]
 			}
 		},
 		slope: func(args [][]float64, seed []float64, d [][]float64) {

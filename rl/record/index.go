@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Step is what an Index knows of a step: where its lines stand in the file, next to each other.
+// Step is what an Index knows of a step: where its lines are in the file, one after the other.
 type Step struct {
 	Step    int    `json:"step"` // counted through all stages
 	Stage   string `json:"stage"`
@@ -17,9 +17,9 @@ type Step struct {
 	line int // lines of the file before them
 }
 
-// Index of the whole lines of a log by step. It grows with the file, and begins again where the
-// file has become shorter. A line that does not begin as those of a log do is passed over. A
-// step has several entries where a line that is too long parts it.
+// Index of the whole lines of a log by step. It grows with the file, and begins again if the file
+// has become shorter. A line without the beginning of a log line is skipped. A step has several
+// entries if a line that is too long divides it.
 type Index struct {
 	steps  []Step
 	reader Reader

@@ -101,8 +101,8 @@ type Evaluation struct {
 	Turns   []Turn                     `json:"turns,omitempty"`   // likewise
 }
 
-// HeldOut is a line of HeldOutFile: what each held-out problem of an evaluation came to, in
-// their order, which is that of every run with the same task.
+// HeldOut is a line of HeldOutFile: the result of each held-out problem of an evaluation. The order
+// of problems is the same in every run with the same task.
 type HeldOut struct {
 	Step     int       `json:"step"`
 	Stage    string    `json:"stage"`
@@ -110,7 +110,7 @@ type HeldOut struct {
 	Problems []Outcome `json:"problems"`
 }
 
-// Outcome is what a problem came to. Completions that were not scored are left out.
+// Outcome is the result of one problem. Completions that were not scored are left out.
 type Outcome struct {
 	Scored int     `json:"scored"` // completions
 	Right  int     `json:"right"`

@@ -16,8 +16,8 @@ const MaxBytes = lines.MaxBytes
 // chunk is how much of a file is read at a time.
 const chunk = 4 << 20
 
-// Reader reads the whole lines of a log in pieces. It stands before the line that it reads
-// next, so that it can go on where a log has grown.
+// Reader reads the whole lines of a log in pieces. It remembers the place of the line that it reads
+// next, so that it can go on when a log has grown.
 type Reader struct {
 	Name string // of the file, for errors
 	At   int64  // bytes that were read

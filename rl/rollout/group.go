@@ -157,8 +157,8 @@ func (g *Group) View(path int) View {
 	return v
 }
 
-// Behind is the view with another prompt before the first token that the policy wrote.
-func (v View) Behind(prompt []int) View {
+// After is the view with another prompt before the first token that the policy wrote.
+func (v View) After(prompt []int) View {
 	from := v.Spans[0].From
 	v.IDs = slices.Concat(prompt, v.IDs[from:])
 	spans := make([]Span, len(v.Spans))

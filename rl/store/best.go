@@ -10,8 +10,9 @@ import (
 // on from, and changes nothing about those.
 const bestDir = "best"
 
-// SaveBest keeps the files of a model as the best one so far, that after a step. The one before stays
-// as long as a run that is resumed may go back to before the step: until the next checkpoint.
+// SaveBest keeps the files of a model, that after a step, as the best one so far. The previous best
+// model stays until the next checkpoint, since until then a resumed run may go back to before the
+// step.
 func (r *Run) SaveBest(step int, files map[string]func(io.Writer) error) error {
 	parent := r.path(bestDir)
 	if err := makeDir(r.fs, parent); err != nil {

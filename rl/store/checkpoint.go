@@ -275,9 +275,8 @@ func listSteps(fsys FS, parent string) ([]folder, error) {
 	return out, nil
 }
 
-// Latest is the newest whole checkpoint of the run in dir, nil if there is
-// none. Newer ones that are damaged or incomplete are passed over, a warning
-// for each. It takes no lock.
+// Latest is the newest whole checkpoint of the run in dir, nil if there is none. Newer ones that
+// are damaged or incomplete are skipped, each with a warning. It takes no lock.
 func Latest(fsys FS, dir string) (*Checkpoint, []string, error) {
 	if err := isRun(fsys, dir); err != nil {
 		return nil, nil, err
@@ -364,9 +363,9 @@ func (c *counter) sum() string { return hex.EncodeToString(c.hash.Sum(nil)) }
 // asideSuffix is that of a checkpoint that no run continues from.
 const asideSuffix = ".aside"
 
-// SetAside renames the checkpoints that a function of their folder chooses, to
-// step-NNNNNN.aside: the run goes on from none of them. Best models that it chooses are
-// removed. It returns how many checkpoints there are, and the newest that is left, nil if none is.
+// SetAside renames the checkpoints that a function of their folder chooses, to step-NNNNNN.aside:
+// the run goes on from none of them. Best models that it chooses are removed. It returns how many
+// checkpoints there are, and the newest that is left, or nil.
 func (r *Run) SetAside(chosen func(dir string) bool) (n int, left *Checkpoint, err error) {
 	if err := r.removeBest(func(f folder) bool { return chosen(f.dir) }); err != nil {
 		return 0, nil, err

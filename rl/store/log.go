@@ -124,10 +124,10 @@ func firstLines(fsys FS, path string, most int) (lines int, end int64, err error
 	return lines, end, nil
 }
 
-// Rewind cuts the logs to the lengths they had at the checkpoint, to nothing if
-// it is nil or the log is younger, so that the run goes on from there to the
-// same bytes. A log shorter than recorded is an error. Checkpoints that are not
-// to be kept and that a process had no time to remove go too.
+// Rewind cuts the logs to the lengths that they had at the checkpoint, so that the run goes on from
+// there to the same bytes. If the checkpoint is nil or older than a log, that log becomes empty. A
+// log shorter than recorded is an error. Rewind also removes old checkpoints that an earlier
+// process had no time to remove.
 func (r *Run) Rewind(c *Checkpoint) error {
 	lines := map[string]int{}
 	if c != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 )
 
-// ResultFile says in a run's folder what its evaluations came to, as far as it has gone. Package run
-// has the whole of it; [Choice] is a part.
+// ResultFile has, in a run's folder, the results of its evaluations so far. Package run defines all
+// of it; [Choice] is a part.
 const ResultFile = "result.json"
 
-// Choice says which model of a run is taken where nobody chooses one.
+// Choice says which model of a run is taken if nobody chooses one.
 type Choice struct {
 	Take string `json:"take"` // TakeLast or TakeBest
 	Why  string `json:"why"`
@@ -32,7 +32,7 @@ const (
 	TakeBest = "best" // that of the best evaluation on held-out problems
 )
 
-// Found is what a MODEL argument leads to.
+// Found is the result of resolving a MODEL argument.
 type Found struct {
 	Dir       string   // a Hugging Face folder, or a GGUF file
 	Warnings  []string // about checkpoints that were passed over
@@ -40,9 +40,9 @@ type Found struct {
 	OnHeldOut bool     // it was chosen by what it came to on the run's held-out problems
 }
 
-// FindModel finds the Hugging Face folder or the GGUF file behind a MODEL argument: such a folder or
-// file, a checkpoint, or a run. Of a run it is the model that which names: TakeLast, TakeBest or a
-// step; "" is what the run's own Choice takes, and TakeLast where it has none.
+// FindModel finds the Hugging Face folder or the GGUF file that a MODEL argument names: such a
+// folder or file, a checkpoint, or a run. For a run, which selects the model: TakeLast, TakeBest or
+// a step. "" is the run's own Choice, or TakeLast if it has none.
 func FindModel(path, which string) (Found, error) {
 	const accepted = "give a Hugging Face folder, a .gguf file, a run folder or a checkpoint folder"
 	info, err := os.Stat(path)

@@ -79,7 +79,7 @@ var notYet = reward.Score{Reward: math.NaN()}
 func viewOf(from *rollout.Group, sample, group int, o *Origin) rollout.View {
 	v := from.View(sample)
 	if v.Group = group + 1; o.Prompt != nil {
-		v = v.Behind(o.Prompt)
+		v = v.After(o.Prompt)
 	}
 	if o.Foreign && o.Start != nil {
 		v.Logprob, v.Entropy = o.Start.Logprob, o.Start.Entropy

@@ -23,11 +23,11 @@ func TestAskedWithoutEnds(t *testing.T) {
 	m := &model.Model{}
 	d, c := &drawer{facts: &facts{models: castModels{&cast.Cast{Policy: &cast.Policy{Model: m}}}}}, reward.Completion{View: rollout.View{IDs: []int{1, 2, 3}, Spans: []rollout.Span{{From: 1, To: 3}}}}
 	ask := reward.Ask{After: "nothing"}
-	if got := d.text(ask, &c); len(got.Behind) != 0 || !slices.Equal(got.IDs, []int{2, 3}) {
+	if got := d.text(ask, &c); len(got.After) != 0 || !slices.Equal(got.IDs, []int{2, 3}) {
 		t.Errorf("%+v", got)
 	}
 	m.Config.EOS = []int{7, 8}
-	if got := d.text(ask, &c); !slices.Equal(got.Behind, []int{7}) {
+	if got := d.text(ask, &c); !slices.Equal(got.After, []int{7}) {
 		t.Errorf("%+v", got)
 	}
 }

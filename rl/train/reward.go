@@ -101,16 +101,16 @@ func (d *drawer) text(a reward.Ask, c *reward.Completion) cast.Text {
 	v := c.View
 	if a.After == "nothing" {
 		ends := d.models.Ends() // a model may have none, which ScoreOf tells
-		return cast.Text{Behind: ends[:min(1, len(ends))], IDs: v.IDs[v.Prompt():]}
+		return cast.Text{After: ends[:min(1, len(ends))], IDs: v.IDs[v.Prompt():]}
 	}
 	var t cast.Text
 	switch t.Text, t.Lack = a.Text(c.Row); {
 	case a.After == "prompt":
-		t.Behind = v.IDs[:v.Prompt()]
+		t.After = v.IDs[:v.Prompt()]
 	case v.Stop == rollout.EOS:
-		t.Behind = v.IDs[:len(v.IDs)-1]
+		t.After = v.IDs[:len(v.IDs)-1]
 	default:
-		t.Behind = v.IDs
+		t.After = v.IDs
 	}
 	return t
 }

@@ -232,8 +232,8 @@ func (m *matcher) values(n *node) (*node, bool) {
 }
 
 // holds is false for an equation that begins with a constant and has two different
-// ones, 8 = 7 or 3 = x = 7. A decimal may round the other: 22/7 = 3.14. Behind a name,
-// in x = 3 + 3 = 2, the last value counts and what leads to it does not.
+// ones, 8 = 7 or 3 = x = 7. A decimal may round the other: 22/7 = 3.14. After a name,
+// as in x = 3 + 3 = 2, only the last value counts.
 func (m *matcher) holds(n *node) bool {
 	first := n.args[0]
 	if len(variables(first)) > 0 || isName(first) {
