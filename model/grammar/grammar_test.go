@@ -58,6 +58,8 @@ func TestReads(t *testing.T) {
 		{`{"type":"number"}`, `1|-1.5|1e5|2.5E-10|0.1`, `01|.5|1.|1e|--1|1e100`},
 		{`{"type":"integer","minimum":-5,"maximum":12}`, `-5|-1|0|9|10|12`, `-6|13|99|-0|1.0`},
 		{`{"type":"integer","exclusiveMinimum":99,"maximum":1234}`, `100|999|1000|1199|1234`, `99|1235|2000|12345`},
+		{`{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991}`, `-9007199254740991|0|9007199254740991|9007199254740899`, `9007199254740992|-9007199254740992|10000000000000000`},
+		{`{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991}`, `1|9007199254740991`, `0|-1|9007199254740992`},
 		{`{"type":"integer","minimum":10}`, `10|11|99|100|123456789`, `9|0|-10`},
 		{`{"type":"number","minimum":0,"maximum":1}`, `0|0.5|1|1.0|0.000|1.00`, `-0.1|1.01|2|-1`},
 		{`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":2}`, `0.1|1|1.99|0.01`, `0|0.0|2|2.0|-0.5`},
@@ -139,6 +141,7 @@ func TestRefused(t *testing.T) {
 		`{"type":"string","pattern":"(a|b)*a(a|b){20}"}`:                        `the pattern is too large`,
 		`{"type":"string","maxLength":1001}`:                                    `/maxLength: found 1001; accepted: whole numbers from 0 to 1000`,
 		`{"type":"number","minimum":0.5}`:                                       `/minimum: found 0.5; accepted: whole numbers`,
+		`{"type":"integer","maximum":9007199254740993}`:                         `/maximum: found 9007199254740993; accepted: whole numbers from -(2^53-1) to 2^53-1`,
 		`{"type":"integer","minimum":3,"maximum":2}`:                            `no value is valid`,
 		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`:    `no value is valid`,
 		`{"type":"object","required":["a"]}`:                                    `there is no property "a"`,
@@ -146,8 +149,8 @@ func TestRefused(t *testing.T) {
 		`{"type":`:                                                              `not JSON`,
 		`{} {}`:                                                                 `there is more after it`,
 		`[]`:                                                                    `found []; accepted: an object`,
-		strings.Repeat(`{"items":`, 100) + `{}` + strings.Repeat(`}`, 100): `nested more than 64 deep`,
-		`{"type":"string","enum":["` + strings.Repeat("x", 1<<18) + `"]}`:  `accepted: at most 262144`,
+		strings.Repeat(`{"items":`, 100) + `{}` + strings.Repeat(`}`, 100):      `nested more than 64 deep`,
+		`{"type":"string","enum":["` + strings.Repeat("x", 1<<18) + `"]}`:       `accepted: at most 262144`,
 	} {
 		_, err := New(v, []int{end}, JSON([]byte(schema)))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -468,6 +469,10 @@ func (c *schemas) text(v value, at string, from, to int32) error {
 	return unsupported(at, "%s stand side by side; accepted: one of them", strings.Join(keys, " and "))
 }
 
+// exact is the largest whole number up to which float64 has all: the bound that zod writes for an
+// integer (Number.MAX_SAFE_INTEGER in ECMAScript).
+const exact = 1<<53 - 1
+
 func (c *schemas) number(v value, wholly bool, at string, from, to int32) error {
 	r := unbounded
 	for _, key := range []string{"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"} {
@@ -476,8 +481,8 @@ func (c *schemas) number(v value, wholly bool, at string, from, to int32) error 
 			continue
 		}
 		x, err := strconv.ParseFloat(n.text, 64)
-		if n.kind != '0' || err != nil || x != float64(int64(x)) || x > 1e15 || x < -1e15 {
-			return unsupported(at+"/"+key, "found %s; accepted: whole numbers from -10^15 to 10^15", n.json())
+		if n.kind != '0' || err != nil || x != math.Trunc(x) || x > exact || x < -exact {
+			return unsupported(at+"/"+key, "found %s; accepted: whole numbers from -(2^53-1) to 2^53-1", n.json())
 		}
 		limit, exclusive := int64(x), strings.HasPrefix(key, "exclusive")
 		if strings.HasSuffix(strings.ToLower(key), "minimum") {
