@@ -166,3 +166,51 @@ func (r *stepRows) tellScores() {
 		s.g.scored = s.at
 	}
 }
+
+// hiddenRow is a row of a step whose final hidden state a request is told.
+type hiddenRow struct {
+	g   *group
+	at  int // token of the prompt
+	row uint32
+}
+
+// hidePrompt adds the tokens of a prompt, first to end-1, the first of them in a row, to those
+// whose hidden states are told.
+func (r *stepRows) hidePrompt(g *group, row, first, end int) {
+	if g.req.Hidden == nil {
+		return
+	}
+	for at := max(first, g.hidden); at < end; at++ {
+		r.hidden = append(r.hidden, hiddenRow{g, at, uint32(row + at - first)})
+	}
+}
+
+// tellHidden tells requests of the final hidden states of the step that was just computed.
+func (e *Engine) tellHidden(rows []hiddenRow) error {
+	for len(rows) > 0 {
+		n := min(len(rows), e.ws.Head.MaxRows)
+		idx := make([]uint32, n)
+		for i, r := range rows[:n] {
+			idx[i] = r.row
+		}
+		if err := device.Upload(device.Put(e.ws.Head.Idx, idx)); err != nil {
+			return err
+		}
+		if err := e.progs.Run(fmt.Sprintf("hidden %d", n), func(rec *device.Recorder) { e.d.RecordFinalNorm(rec, e.ws, n) }); err != nil {
+			return err
+		}
+		if err := e.d.Device.Wait(); err != nil {
+			return err
+		}
+		states, err := e.d.ReadHidden(e.ws, n)
+		if err != nil {
+			return err
+		}
+		for i, r := range rows[:n] {
+			r.g.req.Hidden(r.at, states[i])
+			r.g.hidden = r.at + 1
+		}
+		rows = rows[n:]
+	}
+	return nil
+}

@@ -54,6 +54,10 @@ type Request struct {
 	Top         int  // most likely tokens that Each is told of beside each token
 	Unscaled    bool // log-probs and entropies are those at temperature 1, whatever the temperature of the draws
 	ScorePrompt bool // Each is told of the prompt's tokens; MaxTokens may then be 0
+
+	// Hidden, if it is set, is told of the hidden state of each token of the prompt after the
+	// final norm, [width], in their order. It is called as Each is; MaxTokens may then be 0.
+	Hidden func(at int, state []float32)
 }
 
 // Guide says which tokens may come next in a completion, such as those of a grammar. It is
@@ -156,6 +160,7 @@ type group struct {
 
 	branches []branch // completions in flight
 	scored   int      // prompt tokens that Each was told of
+	hidden   int      // prompt tokens that Hidden was told of
 	fault    error    // why it cannot go on
 }
 
@@ -270,7 +275,7 @@ func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 	if len(req.Prompt) == 0 {
 		return nil, errors.New("empty prompt: give at least one token")
 	}
-	if req.MaxTokens < 1 && !(req.MaxTokens == 0 && req.ScorePrompt) {
+	if req.MaxTokens < 1 && !(req.MaxTokens == 0 && (req.ScorePrompt || req.Hidden != nil)) {
 		return nil, fmt.Errorf("the request allows %d new tokens; it needs at least 1", req.MaxTokens)
 	}
 	if req.ScorePrompt && req.Each == nil {

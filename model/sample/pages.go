@@ -19,7 +19,7 @@ func (e *Engine) place(g *group) (bool, error) {
 		return false, nil
 	}
 	var known []int
-	if !g.req.ScorePrompt {
+	if !g.req.ScorePrompt && g.req.Hidden == nil {
 		known = c.prefixes.find(g.req.Prompt)
 	}
 	var err error

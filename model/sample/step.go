@@ -38,6 +38,7 @@ type stepRows struct {
 	read      []*group      // whose prompts end in this step
 	questions []question    // beyond what the draws tell
 	scores    []promptScore // those about tokens of prompts
+	hidden    []hiddenRow
 }
 
 // draw is one of token at of a completion.
@@ -83,6 +84,7 @@ func (e *Engine) collect() (*stepRows, error) {
 			}
 		}
 		r.scorePrompt(g, row, first, g.read)
+		r.hidePrompt(g, row, first, g.read)
 		e.count.Prompt += g.read - first
 	}
 	if err := e.addDrafts(r); err != nil {
@@ -228,6 +230,9 @@ func (e *Engine) step() error {
 		return err
 	}
 	r.tellScores()
+	if err := e.tellHidden(r.hidden); err != nil {
+		return err
+	}
 	for i, d := range r.draws {
 		if !d.stands() {
 			continue

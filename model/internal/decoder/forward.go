@@ -28,6 +28,16 @@ func (m *Decoder) RecordFinalNorm(r *device.Recorder, ws *Workspace, R int) {
 	p.norm(m.Layout.norm, R, h.x, h.h, h.rstd)
 }
 
+// ReadHidden reads the R rows that RecordFinalNorm made, [R][width].
+func (m *Decoder) ReadHidden(ws *Workspace, R int) ([][]float32, error) {
+	d := m.Layout.Dims
+	all, out := make([]float32, R*d.ld), make([][]float32, R)
+	for i := range out {
+		out[i] = all[i*d.ld:][:d.width]
+	}
+	return out, device.Read(ws.Head.h, all)
+}
+
 // Blocks calls do for each block of the R rows: first row and number of rows.
 func (h *HeadSpace) Blocks(R int, do func(r0, n int)) {
 	for r0 := 0; r0 < R; r0 += h.Block {
