@@ -18,14 +18,16 @@ import (
 )
 
 // API says who may call an API, and how it is refused. Programs call it, so the token is
-// no part of an address: requests carry it as "Authorization: Bearer TOKEN".
+// no part of an address: requests carry it as "Authorization: Bearer TOKEN" or, as Anthropic's
+// clients do, as "X-Api-Key: TOKEN".
 type API struct {
 	Hosts   []string // names under which the server is reached, besides its address and loopback's
 	Origins []string // pages of others whose scripts may call, such as https://app.example
 	Token   string   // "": none is needed on loopback, and beyond it one is made
+	Free    []string // paths that are answered without the token
 	Cert    string   // PEM files of TLS; "": none
 	Key     string
-	Refuse  func(w http.ResponseWriter, status int, why string)
+	Refuse  func(w http.ResponseWriter, r *http.Request, status int, why string)
 }
 
 // ListenAPI opens an address for an API, host:port or unix:PATH. A socket in the file
@@ -102,9 +104,9 @@ func (s *Server) gate(h http.Handler) http.Handler {
 		}
 		switch {
 		case !s.hostKnown(r):
-			s.api.Refuse(w, http.StatusForbidden, fmt.Sprintf("the host of the request, %q, is not an address of this server; --host adds a name", r.Host))
+			s.api.Refuse(w, r, http.StatusForbidden, fmt.Sprintf("the host of the request, %q, is not an address of this server; --host adds a name", r.Host))
 		case !listed && (origin != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site"):
-			s.api.Refuse(w, http.StatusForbidden, fmt.Sprintf("requests from web pages are not answered; found origin %q; --origin adds one", origin))
+			s.api.Refuse(w, r, http.StatusForbidden, fmt.Sprintf("requests from web pages are not answered; found origin %q; --origin adds one", origin))
 		case listed && r.Method == http.MethodOptions: // a browser asks whether it may
 			header := w.Header()
 			header.Set("Access-Control-Allow-Methods", "GET, POST")
@@ -114,9 +116,9 @@ func (s *Server) gate(h http.Handler) http.Handler {
 				header.Set("Access-Control-Allow-Private-Network", "true")
 			}
 			w.WriteHeader(http.StatusNoContent)
-		case s.token != "" && !s.carries(r):
+		case s.token != "" && !slices.Contains(s.api.Free, r.URL.Path) && !s.carries(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.api.Refuse(w, http.StatusUnauthorized, "the token is missing or wrong; accepted: the header Authorization: Bearer TOKEN, with the server's token")
+			s.api.Refuse(w, r, http.StatusUnauthorized, "the token is missing or wrong; accepted: the header Authorization: Bearer TOKEN or X-Api-Key: TOKEN, with the server's token")
 		default:
 			h.ServeHTTP(w, r)
 		}
@@ -125,6 +127,9 @@ func (s *Server) gate(h http.Handler) http.Handler {
 
 // carries says whether a request has the token.
 func (s *Server) carries(r *http.Request) bool {
+	if key := r.Header.Get("X-Api-Key"); key != "" && s.knows(key) {
+		return true
+	}
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(kind, "Bearer") && s.knows(strings.TrimSpace(token))
 }

@@ -21,7 +21,9 @@ import (
 	"time"
 )
 
-func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
+func refuse(w http.ResponseWriter, _ *http.Request, status int, why string) {
+	http.Error(w, why, status)
+}
 
 func listeningAPI(t *testing.T, addr string, a API) *Server {
 	t.Helper()
@@ -75,8 +77,6 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestBearer: a token that is given, and one that is made beyond loopback, have to be
-// carried.
 // TestHostWithoutPort: a request leaves out the port that its scheme has of its own.
 func TestHostWithoutPort(t *testing.T) {
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func TestHostWithoutPort(t *testing.T) {
 
 // TestPreflight: a browser is told all that the script of a named page may do.
 func TestPreflight(t *testing.T) {
-	s, err := ListenAPI(Default, API{Origins: []string{"https://app.example"}, Refuse: func(w http.ResponseWriter, status int, _ string) { w.WriteHeader(status) }})
+	s, err := ListenAPI(Default, API{Origins: []string{"https://app.example"}, Refuse: func(w http.ResponseWriter, _ *http.Request, status int, _ string) { w.WriteHeader(status) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +124,24 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// TestBearer: a token that is given, and one that is made beyond loopback, have to be
+// carried, but for paths that are free; from an unknown host those are refused too.
 func TestBearer(t *testing.T) {
-	for _, s := range []*Server{listeningAPI(t, Default, API{Token: "a-given-token"}), listeningAPI(t, "0.0.0.0:0", API{Origins: []string{"https://app.example"}})} {
+	free := []string{"/health"}
+	for _, s := range []*Server{listeningAPI(t, Default, API{Token: "a-given-token", Free: free}), listeningAPI(t, "0.0.0.0:0", API{Origins: []string{"https://app.example"}, Free: free})} {
+		key := func(text string) func(*http.Request) {
+			return func(r *http.Request) { r.Header.Set("X-Api-Key", text) }
+		}
+		for text, want := range map[string]int{"": 401, "x": 401, s.Token(): 200, "Bearer " + s.Token(): 401} {
+			if got := answered(t, s, "POST", "/", key(text)); got.StatusCode != want {
+				t.Errorf("key %q: %d, want %d", text, got.StatusCode, want)
+			}
+		}
+		for path, want := range map[string]int{"/health": 200, "/health/": 401, "/healthy": 401} {
+			if got := answered(t, s, "GET", path, nil); got.StatusCode != want {
+				t.Errorf("%s without a token: %d, want %d", path, got.StatusCode, want)
+			}
+		}
 		bearer := func(text string) func(*http.Request) {
 			return func(r *http.Request) { r.Header.Set("Authorization", text) }
 		}
@@ -140,6 +156,10 @@ func TestBearer(t *testing.T) {
 		if strings.Contains(s.URL(), s.Token()) || len(s.Token()) < 13 {
 			t.Errorf("address %s, token %s", s.URL(), s.Token())
 		}
+	}
+	s := listeningAPI(t, Default, API{Token: "a-given-token", Free: free})
+	if got := answered(t, s, "GET", "/health", func(r *http.Request) { r.Host = "evil.example" }); got.StatusCode != 403 {
+		t.Errorf("a free path under another host's name: %d", got.StatusCode)
 	}
 	if !listeningAPI(t, "0.0.0.0:0", API{}).Open() {
 		t.Error("an address beyond loopback without TLS is open")

@@ -80,6 +80,7 @@ func variables(given map[string]any) (map[string]any, error) {
 func (f *Format) render(c Conversation, prompt bool) (template.Result, error) {
 	vars := map[string]any{}
 	maps.Copy(vars, f.vars)
+	maps.Copy(vars, c.Variables)
 	messages := make([]any, len(c.Messages))
 	for i, m := range c.Messages {
 		messages[i] = m.fields
@@ -184,6 +185,20 @@ func (f *Format) plain(value any, content string) error {
 		}
 	}
 	return nil
+}
+
+// Reads says whether one of these values of a variable changes what the template writes.
+func (f *Format) Reads(variable string, values ...string) bool {
+	c := Conversation{Messages: []Message{Say(User, tryFirst)}}
+	plain, err := f.render(c, true)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(values, func(value string) bool {
+		c.Variables = map[string]any{variable: value}
+		r, err := f.render(c, true)
+		return err == nil && r.Text != plain.Text
+	})
 }
 
 // End is the token that the template writes where a turn of the assistant ends; the

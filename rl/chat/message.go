@@ -37,8 +37,9 @@ func Say(role, text string) Message {
 // Conversation is what a template writes.
 type Conversation struct {
 	Messages  []Message
-	Tools     any // value of the template package, a list of functions; nil: none
-	Documents any // likewise
+	Tools     any            // value of the template package, a list of functions; nil: none
+	Documents any            // likewise
+	Variables map[string]any // of the template, in place of those of [Options]; values of the template package; nil: none
 
 	added int // messages in front that Under added
 }

@@ -23,10 +23,11 @@ import (
 
 func serveCommand() *cli.Command {
 	return &cli.Command{
-		Name: "serve", Usage: "answer OpenAI's API over HTTP", ArgsUsage: "MODEL",
-		Description: `Answers /v1/completions and /v1/chat/completions with MODEL: a Hugging Face folder, a .gguf file,
-a run (see --checkpoint) or a checkpoint folder. Also serves /v1/models, /tokenize,
-/detokenize, /v1/check, /health, /version and /metrics. Ctrl-C ends it.
+		Name: "serve", Usage: "answer OpenAI's and Anthropic's API over HTTP", ArgsUsage: "MODEL",
+		Description: `Answers /v1/completions, /v1/chat/completions, /v1/responses, /v1/messages and
+/v1/embeddings with MODEL: a Hugging Face folder, a .gguf file, a run (see --checkpoint) or a
+checkpoint folder. Also serves /v1/models, /tokenize, /detokenize, /v1/check, /health, /version
+and /metrics. Ctrl-C ends it.
 
 An answer is a function of the model, the request and its seed, whatever else the server does
 at the time. Its completions are those of rlzero sample and of training. Log-probs are those
@@ -39,10 +40,13 @@ With response_format, an answer follows a JSON schema (type json_schema) or is a
 and Hermes, Llama 3, and Mistral, as the chat template has it. With tool_choice "required",
 the arguments follow the schemas of the tools.
 
+Nothing is stored: a conversation is sent whole each time, to /v1/responses too.
+An embedding is the mean of the last layer, or its last token with "pooling":"last".
+
 Limits of a request: 8 MiB, 1,024 completions, n of 128, 128 tools, a schema of 256 KiB.
 
 The address is loopback. An address beyond it needs a token, which is read from --token-file,
-or made and printed. Requests from web pages are refused unless --origin names the page.
+or made and printed; /health alone is answered without it. Requests from web pages are refused unless --origin names the page.
 
 Example: a server, and in another terminal a client.
    rlzero serve runs/first
@@ -53,7 +57,8 @@ Example: two adapters, as the models "math" and "code" beside their base model.
    rlzero serve models/qwen3 --adapter math=adapters/math \
       --adapter code=adapters/code
 
-Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
+Other programs take the address http://127.0.0.1:8080/v1 and any API key, those of Anthropic's
+API the address without /v1.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on: host:port, or unix:PATH", Value: "127.0.0.1:8080"},
 			&cli.StringSliceFlag{Name: "host", Usage: "another `NAME` under which clients reach the server"},
@@ -105,7 +110,7 @@ func serveModel(c *cli.Context) error {
 	if o.Name == "" {
 		o.Name = nameOf(args[0])
 	}
-	api := web.API{Hosts: c.StringSlice("host"), Origins: c.StringSlice("origin"), Cert: c.String("tls-cert"), Key: c.String("tls-key"), Refuse: serve.Refuse}
+	api := web.API{Hosts: c.StringSlice("host"), Origins: c.StringSlice("origin"), Cert: c.String("tls-cert"), Key: c.String("tls-key"), Free: []string{serve.HealthPath}, Refuse: serve.Refuse}
 	if api.Token, err = tokenOf(c); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type choice struct {
 	Index    int      `json:"index"`
 	Text     *string  `json:"text,omitempty"`    // of a completion
 	Message  *message `json:"message,omitempty"` // of a chat
-	Delta    *message `json:"delta,omitempty"`   // of a chat's stream
+	Delta    *delta   `json:"delta,omitempty"`   // of a chat's stream
 	Logprobs any      `json:"logprobs"`          // *textLogprobs, *chatLogprobs or null
 	Finish   *string  `json:"finish_reason"`
 
@@ -39,10 +39,16 @@ type choice struct {
 }
 
 type message struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
+	Role    string     `json:"role"`
+	Content *string    `json:"content"` // null: there are calls alone
+	Calls   []toolCall `json:"tool_calls,omitempty"`
+}
 
-	Calls []toolCall `json:"tool_calls,omitempty"`
+// delta is what is added to a message.
+type delta struct {
+	Role    string     `json:"role,omitempty"`
+	Content *string    `json:"content,omitempty"`
+	Calls   []toolCall `json:"tool_calls,omitempty"`
 }
 
 type usage struct {
@@ -92,8 +98,10 @@ type part struct {
 	text   string
 	tokens []sample.Token // those that the text may not show yet included
 	offset []int          // [token] characters before it
-	finish string         // why it ends; "": it goes on
+	finish string         // why it ends, in the words of a chat: "stop", "length" or "tool_calls"; "": it goes on
 	calls  []chat.Call    // of tools, known at its end
+
+	stopped string // the stop text that ended it; "": none did
 }
 
 // teller makes parts of the events of one choice.
@@ -127,7 +135,7 @@ func (t *teller) add(token sample.Token) part {
 	}
 	if token.Stop != "" {
 		p.text += t.speaker.end()
-		p.finish = finish(token.Stop)
+		p.finish, p.stopped = finish(token.Stop), t.speaker.stopped
 	}
 	if t.caller != nil {
 		t.call(&p)

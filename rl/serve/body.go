@@ -93,7 +93,7 @@ func members(where string, data []byte) ([]member, *fault) {
 		return nil, notJSON(where, err)
 	}
 	if open != json.Delim('{') {
-		return nil, bad(where, "%s is %s; accepted: an object", cmp.Or(where, "the body"), kindOf(data))
+		return nil, invalidType(where, "%s is %s; accepted: an object", cmp.Or(where, "the body"), kindOf(data))
 	}
 	var out []member
 	for dec.More() {
@@ -123,11 +123,12 @@ func members(where string, data []byte) ([]member, *fault) {
 
 const maxMembers = 1000
 
+// notJSON refuses a body, as OpenAI's API does, under no key of it.
 func notJSON(where string, err error) *fault {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it ends before the object does")
 	}
-	return bad(where, "%s is not JSON: %v", cmp.Or(where, "the body"), err)
+	return bad("", "%s is not JSON: %v", cmp.Or(where, "the body"), err)
 }
 
 func join(where, key string) string {
@@ -212,6 +213,16 @@ func (k keys[T]) read(where string, data []byte, into *T, lenient bool) (ignored
 	return ignored, nil
 }
 
+// named are the keys of these names.
+func (k keys[T]) named(names ...string) (out keys[T]) {
+	for _, one := range k {
+		if slices.Contains(names, one.name) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 func (k keys[T]) unknown(where, name string) *fault {
 	var names []string
 	for _, f := range k {
@@ -228,7 +239,7 @@ func (k keys[T]) unknown(where, name string) *fault {
 		slices.Sort(names)
 		text += "; accepted: " + strings.Join(names, ", ")
 	}
-	return unsupported(join(where, name), "%s", text)
+	return coded("unknown_parameter", join(where, name), "%s", text)
 }
 
 const maxShown = 80 // bytes of a name in a message

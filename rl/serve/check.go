@@ -19,19 +19,19 @@ type claim struct {
 
 // checked is the body of /v1/check.
 type checked struct {
-	query
+	asked
 	claims []claim
 }
 
 // checkKeys are those of /v1/check: how it was drawn, under the names of a completion.
-var checkKeys = slices.Concat(asChecked("model", "temperature", "top_p", "min_p", "top_k", "seed", "draw_stream", "response_format", "tools", "tool_choice", "parallel_tool_calls"), keys[checked]{
+var checkKeys = slices.Concat(within(chatKeys.named("model", "temperature", "top_p", "min_p", "top_k", "seed", "draw_stream", "response_format", "tools", "tool_choice", "parallel_tool_calls"), func(c *checked) *asked { return &c.asked }), keys[checked]{
 	{"chat", truth(func(c *checked) *bool { return &c.chat })}, // it was drawn by /v1/chat/completions
 	{"prompt_token_ids", idList(func(c *checked) *[]int { return &c.claim().prompt })},
 	{"token_ids", idList(func(c *checked) *[]int { return &c.claim().ids })},
 	{"logprobs", func(c *checked, name string, raw json.RawMessage) *fault {
 		var texts []*json.Number
 		if json.Unmarshal(raw, &texts) != nil || slices.Contains(texts, nil) {
-			return bad(name, "%s is not a list of numbers, nats", name)
+			return invalidType(name, "%s is not a list of numbers, nats", name)
 		}
 		list := make([]float32, len(texts))
 		for i, t := range texts {
@@ -52,17 +52,6 @@ func (c *checked) claim() *claim {
 		c.claims = make([]claim, 1)
 	}
 	return &c.claims[0]
-}
-
-// asChecked are keys of completions as those of a check.
-func asChecked(names ...string) keys[checked] {
-	var out keys[checked]
-	for _, k := range chatKeys {
-		if slices.Contains(names, k.name) {
-			out = append(out, key[checked]{k.name, func(c *checked, name string, raw json.RawMessage) *fault { return k.read(&c.query, name, raw) }})
-		}
-	}
-	return out
 }
 
 // verdict is the answer of /v1/check.
@@ -88,7 +77,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 	if f != nil {
 		return f
 	}
-	c := &checked{query: *newQuery(false)}
+	c := &checked{asked: asked{query: *newQuery(completionWire)}}
 	s.parsed(func() { _, f = checkKeys.read("", data, c, false) })
 	if f != nil {
 		return f
@@ -102,9 +91,9 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 	}
 	switch {
 	case !c.seeded:
-		return bad("seed", `there is no "seed"; accepted: the seed that the completion was drawn with`)
+		return missing("seed", `there is no "seed"; accepted: the seed that the completion was drawn with`)
 	case len(k.ids) == 0:
-		return bad("token_ids", "there are no token_ids; accepted: the ids of the completion, at least one")
+		return missing("token_ids", "there are no token_ids; accepted: the ids of the completion, at least one")
 	case k.logprobs != nil && len(k.logprobs) != len(k.ids):
 		return bad("logprobs", "there are %d logprobs and %d token_ids; accepted: one for each", len(k.logprobs), len(k.ids))
 	}
@@ -134,7 +123,8 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 
 // checkedForm finds the form that a completion had to follow, which changes what is drawn.
 func (s *Server) checkedForm(c *checked) *fault {
-	if err := s.readFormat(&c.query); err != nil {
+	var err *fault
+	if c.form, err = s.formOf(c.format); err != nil {
 		return err
 	}
 	c.ends = s.m.Config.EOS
@@ -144,10 +134,10 @@ func (s *Server) checkedForm(c *checked) *fault {
 			return err
 		}
 		c.ends = s.format.Ends()
-		if _, err := s.readTools(&c.query); err != nil {
+		if _, err := s.allowTools(&c.query); err != nil {
 			return err
 		}
-	case c.tools != nil || c.toolChoice != nil:
+	case c.toolList != nil || c.choice.mode != "":
 		return bad("tools", "tools and tool_choice go with chat true, which says that /v1/chat/completions drew it")
 	}
 	return s.follow(&c.query)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,8 +21,8 @@ func (s *Server) parsed(parse func()) {
 	parse()
 }
 
-// complete answers /v1/completions and /v1/chat/completions.
-func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) *fault {
+// complete answers a request for completions in a wire format.
+func (s *Server) complete(w http.ResponseWriter, r *http.Request, format *wire) *fault {
 	data, f := readBody(w, r)
 	if f != nil {
 		return f
@@ -31,8 +30,8 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) *fa
 	s.coming.Add(1)
 	var q *query
 	s.parsed(func() {
-		if q, f = readQuery(data, chat, s.o.Lenient); f == nil {
-			f = s.readPrompts(q)
+		if q, f = format.read(format, data, s.o.Lenient); f == nil {
+			f = s.prepare(q)
 		}
 	})
 	if f != nil {
@@ -59,11 +58,11 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) *fa
 	if q.stream {
 		return s.streamed(ctx, w, t, drawn)
 	}
-	a, f := s.whole(ctx, t, drawn)
+	all, f := s.whole(ctx, t, drawn)
 	if f != nil {
 		return f
 	}
-	return writeJSON(w, a)
+	return writeJSON(w, format.whole(t, all))
 }
 
 // ignoredHeader names the keys that were passed over.
@@ -81,11 +80,12 @@ func headerSafe(t string) string {
 	return t[:min(len(t), most)]
 }
 
-// telling makes an answer of events.
+// telling makes the parts of an answer of events.
 type telling struct {
 	s       *Server
 	q       *query
-	head    answer // what all its parts have in common
+	sum     string // hexadecimal; of model, request and seed, of which an answer is a function: names are made of it
+	created int64  // seconds since 1970
 	tellers []*teller
 	prompts [][]sample.Token // [prompt], as far as they are scored
 	echoed  []string         // [prompt] text, where it is echoed
@@ -93,15 +93,9 @@ type telling struct {
 }
 
 func (s *Server) newTelling(q *query, body []byte) *telling {
-	t := &telling{s: s, q: q, prompts: make([][]sample.Token, len(q.prompts))}
-	t.head = answer{Object: "text_completion", Created: s.now().Unix(), Model: q.on.name, Fingerprint: q.on.print, Seed: q.sampling.Seed}
-	kind := "cmpl"
-	if q.chat {
-		kind, t.head.Object = "chatcmpl", "chat.completion"
-	}
-	// An answer is a function of model, request and seed, and so is its name.
+	t := &telling{s: s, q: q, created: s.now().Unix(), prompts: make([][]sample.Token, len(q.prompts))}
 	sum := sha256.Sum256(fmt.Appendf(body, "\n%s %d", q.on.print, q.sampling.Seed))
-	t.head.ID = fmt.Sprintf("%s-%x", kind, sum[:12])
+	t.sum = fmt.Sprintf("%x", sum[:12])
 	for p, prompt := range q.prompts {
 		t.prompts[p] = []sample.Token{{ID: prompt[0]}}
 		before := 0
@@ -138,17 +132,6 @@ func (t *telling) hear(e event) (p part, tells bool) {
 	return t.tellers[e.choice].add(e.token), true
 }
 
-// logprobs are those of tokens in the form of the query; nil where none are wanted.
-func (t *telling) logprobs(tokens []sample.Token, offset []int, fromPrompt bool) any {
-	switch {
-	case t.q.logprobs < 0:
-		return nil
-	case t.q.chat:
-		return t.s.names.chatLogprobs(tokens, t.q.logprobs)
-	}
-	return t.s.names.textLogprobs(tokens, offset, t.q.logprobs, fromPrompt)
-}
-
 // usage counts tokens: those of each prompt once, and all that were drawn.
 func (t *telling) usage() *usage {
 	u := &usage{}
@@ -162,21 +145,12 @@ func (t *telling) usage() *usage {
 	return u
 }
 
-// tokenFacts are the ids and entropies of tokens, where they are wanted.
-func (t *telling) tokenFacts(c *choice, tokens []sample.Token) {
-	for _, k := range tokens {
-		if t.q.givesIDs {
-			c.IDs = append(c.IDs, k.ID)
-		}
-		if t.q.entropy {
-			c.Entropy = append(c.Entropy, k.Entropy)
-		}
-	}
-}
-
-// whole is an answer in one piece.
-func (s *Server) whole(ctx context.Context, t *telling, drawn *feed) (*answer, *fault) {
+// whole hears all of an answer, and returns each choice as one part.
+func (s *Server) whole(ctx context.Context, t *telling, drawn *feed) ([]part, *fault) {
 	all := make([]part, len(t.tellers))
+	for i := range all {
+		all[i] = part{choice: i, finish: "length"} // where no token was to be drawn
+	}
 	var events []event
 	for ended := false; !ended; {
 		<-drawn.news // the engine ends what is cancelled
@@ -191,57 +165,11 @@ func (s *Server) whole(ctx context.Context, t *telling, drawn *feed) (*answer, *
 				to.text += p.text
 				to.tokens = append(to.tokens, p.tokens...)
 				to.offset = append(to.offset, p.offset...)
-				to.finish, to.calls = p.finish, p.calls
+				to.finish, to.stopped, to.calls = p.finish, p.stopped, p.calls
 			}
 		}
 	}
-	a := t.head
-	a.Usage = t.usage()
-	for i, p := range all {
-		a.Choices = append(a.Choices, t.choice(i, p))
-	}
-	if t.q.chat {
-		a.PromptLogprobs, a.PromptIDs = t.promptFacts(0)
-	}
-	return &a, nil
-}
-
-// choice is a whole completion.
-func (t *telling) choice(i int, p part) choice {
-	c := choice{Index: i}
-	t.tokenFacts(&c, p.tokens)
-	if p.finish == "" { // no token was to be drawn
-		p.finish = "length"
-	}
-	c.Finish = &p.finish
-	if t.q.chat {
-		c.Message = &message{Role: "assistant", Content: &p.text, Calls: t.callsOf(i, p.calls)}
-		if p.calls != nil && p.text == "" {
-			c.Message.Content = nil
-		}
-		c.Logprobs = t.logprobs(p.tokens, nil, false)
-		return c
-	}
-	prompt := i / t.q.n
-	if t.q.echo {
-		p.text = t.echoed[prompt] + p.text
-		p.tokens = slices.Concat(t.prompts[prompt], p.tokens) // the choices share those of the prompt
-		p.offset = slices.Concat(t.offsets[prompt], p.offset)
-	}
-	c.Text, c.Logprobs = &p.text, t.logprobs(p.tokens, p.offset, t.q.echo)
-	c.PromptLogprobs, c.PromptIDs = t.promptFacts(prompt)
-	return c
-}
-
-// promptFacts are what is told of a prompt.
-func (t *telling) promptFacts(prompt int) (logprobs []map[string]top, ids []int) {
-	if t.q.promptTop >= 0 {
-		logprobs = t.s.names.promptLogprobs(t.prompts[prompt], t.q.promptTop)
-	}
-	if t.q.givesIDs {
-		ids = t.q.prompts[prompt]
-	}
-	return logprobs, ids
+	return all, nil
 }
 
 // writeJSON writes an answer.

@@ -1,8 +1,13 @@
-// Package serve answers the HTTP requests of OpenAI's clients with a model of rlzero.
+// Package serve answers the HTTP requests of OpenAI's and Anthropic's clients with a model of rlzero.
 //
-//	body ── readQuery ──> query ── readPrompts ──> token ids ── draw ──> events ──> answer, or events of a stream
-//	                                                             │
-//	                                                  sample.Engine: all requests advance together
+//	body ── wire.read ──> query ── prepare ──> token ids ── draw ──> events ── telling ──> parts ── wire.whole or wire.stream ──> answer
+//	                                                         │
+//	                                             sample.Engine: all requests advance together
+//
+// A wire format is a decoder, which makes a query of a body, and an encoder, which writes parts of an
+// answer; what lies between knows none of them. There are four: completions and chats (openai.go,
+// chunks.go), responses (responses.go) and messages (messages.go). /v1/embeddings draws nothing: the
+// engine tells the hidden states of a prompt (embed.go).
 //
 // An answer is a function of the model, the request and its seed. It has the same bytes, except for
 // the time in "created", whatever else the server does. The completions are those of rlzero sample
@@ -12,8 +17,8 @@
 // depends on the load (streamPace).
 //
 // Nothing in a request is ignored. A key is obeyed or refused, and the refusal names it; a key
-// whose value changes nothing is accepted. New keys are rows of the tables in query.go, with the
-// functions that read them.
+// whose value changes nothing is accepted. New keys are rows of the tables in wire.go, for all
+// formats, or in the file of a format, with the functions that read them.
 //
 // An answer that has to follow a form (response_format, or tools that have to be called) is drawn
 // under the guide of a grammar (model/grammar). With both response_format and tools, an answer may
@@ -39,7 +44,7 @@
 //
 // # Sources
 //
-// The forms are those of https://platform.openai.com/docs/api-reference and, for token
-// ids, prompt_logprobs, /tokenize and /detokenize, of
+// The forms are those of https://platform.openai.com/docs/api-reference, of
+// https://docs.anthropic.com/en/api/messages and, for token ids, ignore_eos, prompt_logprobs, /tokenize and /detokenize, of
 // https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
 package serve

@@ -108,6 +108,15 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 	return f, nil
 }
 
+// generate has the engine answer requests that tell what is wanted themselves.
+func (s *Server) generate(ctx context.Context, on *served, reqs []sample.Request) error {
+	s.working.Add(1)
+	defer s.working.Done()
+	s.coming.Add(1)
+	_, err := on.engine.GenerateAll(ctx, reqs)
+	return err
+}
+
 // Requests that come together are begun together: the step of a prompt alone takes nearly
 // the time of one of 64, and the others would wait for it.
 const (
@@ -128,10 +137,13 @@ func (s *Server) gather() {
 
 // request asks for the completions of a prompt from the first on.
 func (s *Server) request(q *query, prompt, first int, f *feed) sample.Request {
-	choice := prompt*q.n + first
+	choice, ends := prompt*q.n+first, q.ends
+	if q.ignoreEnds {
+		ends = []int{}
+	}
 	return sample.Request{Prompt: q.prompts[prompt], N: min(q.n-first, s.o.Engine.Sequences), MaxTokens: q.max,
 		Sampling: q.sampling, Guide: q.guide, Stream: uint32(q.drawStream + choice),
-		Ends: q.ends, StopIDs: q.stopIDs, StopText: q.stop,
+		Ends: ends, StopIDs: q.stopIDs, StopText: q.stop,
 		Top: q.most(), Unscaled: q.unscaled, ScorePrompt: first == 0 && q.scoresPrompt(),
 		Each: func(completion int, t sample.Token) {
 			e := event{prompt, choice + completion, t}

@@ -38,6 +38,9 @@ func orEmpty(p *string) string {
 const (
 	completions = "/v1/completions"
 	talk        = "/v1/chat/completions"
+	responses   = "/v1/responses"
+	said        = "/v1/messages"
+	embeds      = "/v1/embeddings"
 	hello       = `"messages":[{"role":"user","content":"hello"}]`
 )
 
@@ -48,34 +51,34 @@ var refusals = []struct {
 	says        string
 }{
 	{completions, `{`, 400, "", "", "the body is not JSON: it ends before the object does"},
-	{completions, `{"prompt":"a`, 400, "prompt", "", "prompt is not JSON: it ends before the object does"},
-	{completions, `{"prompt":a}`, 400, "prompt", "", "prompt is not JSON: invalid character 'a'"},
-	{completions, `[1]`, 400, "", "", "the body is a list; accepted: an object"},
+	{completions, `{"prompt":"a`, 400, "", "", "prompt is not JSON: it ends before the object does"},
+	{completions, `{"prompt":a}`, 400, "", "", "prompt is not JSON: invalid character 'a'"},
+	{completions, `[1]`, 400, "", "invalid_type", "the body is a list; accepted: an object"},
 	{completions, `{"prompt":"a"} x`, 400, "", "", "more after the object"},
 	{completions, "{\"prompt\":\"\xff\"}", 400, "", "", "not UTF-8"},
 	{completions, `{"prompt":"a","stop":["\ude00\ud83d"]}`, 400, "", "", `the escape \ude00 without its other half`},
-	{completions, `{"prompt":[]}`, 400, "prompt", "", "prompt is an empty list"},
+	{completions, `{"prompt":[]}`, 400, "prompt", "empty_array", "prompt is an empty list"},
 	{completions, `{"prompt":"a","prompt":"b"}`, 400, "prompt", "", "twice"},
-	{completions, `{}`, 400, "prompt", "", `there is no "prompt"`},
+	{completions, `{}`, 400, "prompt", "missing_required_parameter", `there is no "prompt"`},
 	{completions, `{"prompt":""}`, 400, "prompt", "", "no tokens"},
-	{completions, `{"prompt":null}`, 400, "prompt", "", `there is no "prompt"`},
-	{completions, `{"prompt":{}}`, 400, "prompt", "", "a list of texts"},
-	{completions, `{"prompt":["a",null]}`, 400, "prompt[1]", "", "null"},
-	{completions, `{"prompt":[1,null]}`, 400, "prompt", "", "whole numbers"},
+	{completions, `{"prompt":null}`, 400, "prompt", "missing_required_parameter", `there is no "prompt"`},
+	{completions, `{"prompt":{}}`, 400, "prompt", "invalid_type", "a list of texts"},
+	{completions, `{"prompt":["a",null]}`, 400, "prompt[1]", "invalid_type", "null"},
+	{completions, `{"prompt":[1,null]}`, 400, "prompt", "invalid_type", "whole numbers"},
 	{completions, `{"prompt":[[1],[261]]}`, 400, "prompt[1]", "", "0 to 260"},
 	{completions, `{"prompt":[-1]}`, 400, "prompt", "", "0 to 260"},
-	{completions, `{"prompt":"a","tempreature":1}`, 400, "tempreature", "unsupported_parameter", `did you mean "temperature"?`},
-	{completions, `{"prompt":"a","temperature":-1}`, 400, "temperature", "", "from 0.0001"},
-	{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "", `is the text "1"; accepted`},
-	{completions, `{"prompt":"a","top_p":0}`, 400, "top_p", "", "above 0"},
-	{completions, `{"prompt":"a","n":0}`, 400, "n", "", "from 1 to 128"},
-	{completions, `{"prompt":"a","n":1.5}`, 400, "n", "", "from 1 to 128"},
+	{completions, `{"prompt":"a","tempreature":1}`, 400, "tempreature", "unknown_parameter", `did you mean "temperature"?`},
+	{completions, `{"prompt":"a","temperature":-1}`, 400, "temperature", "decimal_below_min_value", "from 0.0001"},
+	{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "invalid_type", `is the text "1"; accepted`},
+	{completions, `{"prompt":"a","top_p":0}`, 400, "top_p", "decimal_below_min_value", "above 0"},
+	{completions, `{"prompt":"a","n":0}`, 400, "n", "integer_below_min_value", "from 1 to 128"},
+	{completions, `{"prompt":"a","n":1.5}`, 400, "n", "invalid_type", "from 1 to 128"},
 	{completions, `{"prompt":"a","n":2,"best_of":4}`, 400, "best_of", "unsupported_parameter", "the same number"},
-	{completions, `{"prompt":"a","seed":-1}`, 400, "seed", "", "from 0"},
+	{completions, `{"prompt":"a","seed":-1}`, 400, "seed", "integer_below_min_value", "from 0"},
 	{completions, `{"prompt":"a","stop":[""]}`, 400, "stop", "", "empty"},
-	{completions, `{"prompt":"a","stop":[null]}`, 400, "stop", "", "a list of texts"},
-	{completions, `{"prompt":"a","logprobs":21}`, 400, "logprobs", "", "0 to 20"},
-	{completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", "", "0 to 20"},
+	{completions, `{"prompt":"a","stop":[null]}`, 400, "stop", "invalid_type", "a list of texts"},
+	{completions, `{"prompt":"a","logprobs":21}`, 400, "logprobs", "integer_above_max_value", "0 to 20"},
+	{completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", "invalid_type", "0 to 20"},
 	{completions, `{"prompt":"a","max_tokens":0}`, 400, "max_tokens", "", "0 with echo"},
 	{completions, `{"prompt":"a","max_tokens":300}`, 400, "prompt", "context_length_exceeded", "256"},
 	{completions, `{"prompt":"` + strings.Repeat("a", 64*256+1) + `"}`, 400, "prompt", "context_length_exceeded", "16385 bytes, and the context of this server has 256 tokens; accepted: at most 16384 bytes"},
@@ -85,42 +88,72 @@ var refusals = []struct {
 	{completions, `{"prompt":"a","presence_penalty":0.5}`, 400, "presence_penalty", "unsupported_parameter", "accepted: 0"},
 	{completions, `{"prompt":"a","logit_bias":{"5":1}}`, 400, "logit_bias", "unsupported_parameter", "accepted: {}"},
 	{completions, `{"prompt":"a","stream_options":{}}`, 400, "stream_options", "", "goes with stream"},
-	{completions, `{"prompt":"a","stream":true,"stream_options":{"x":1}}`, 400, "stream_options.x", "unsupported_parameter", "include_usage"},
+	{completions, `{"prompt":"a","stream":true,"stream_options":{"x":1}}`, 400, "stream_options.x", "unknown_parameter", "include_usage"},
 	{completions, `{"prompt":"a","stream":true,"echo":true,"logprobs":1}`, 400, "stream", "unsupported_parameter", "in a stream"},
 	{completions, `{"prompt":"a","model":"other"}`, 404, "model", "model_not_found", `accepted: "tiny"`},
-	{completions, `{"prompt":"a","messages":[]}`, 400, "messages", "unsupported_parameter", "not known here"},
-	{talk, `{}`, 400, "messages", "", `there is no "messages"`},
-	{talk, `{"messages":[{"role":"king","content":"a"}]}`, 400, "messages[0].role", "", `is the text "king"; accepted: "system"`},
-	{talk, `{"messages":[]}`, 400, "messages", "", "a list of messages"},
-	{talk, `{"messages":[null]}`, 400, "messages[0]", "", "messages[0] is null; accepted: an object"},
-	{talk, `{"messages":[{"content":"a"}]}`, 400, "messages[0].role", "", "no role"},
-	{talk, `{"messages":[{"role":"user"}]}`, 400, "messages[0].content", "", "no content"},
-	{talk, `{"messages":[{"role":"robot","content":"a"}]}`, 400, "messages[0].role", "", "accepted: \"system\""},
+	{completions, `{"prompt":"a","messages":[]}`, 400, "messages", "unknown_parameter", "not known here"},
+	{talk, `{}`, 400, "messages", "missing_required_parameter", `there is no "messages"`},
+	{talk, `{"messages":[{"role":"king","content":"a"}]}`, 400, "messages[0].role", "invalid_value", `is the text "king"; accepted: "system"`},
+	{talk, `{"messages":[]}`, 400, "messages", "empty_array", "a list of messages"},
+	{talk, `{"messages":[null]}`, 400, "messages[0]", "invalid_type", "messages[0] is null; accepted: an object"},
+	{talk, `{"messages":[{"content":"a"}]}`, 400, "messages[0].role", "missing_required_parameter", "no role"},
+	{talk, `{"messages":[{"role":"user"}]}`, 400, "messages[0].content", "missing_required_parameter", "no content"},
+	{talk, `{"messages":[{"role":"robot","content":"a"}]}`, 400, "messages[0].role", "invalid_value", "accepted: \"system\""},
 	{talk, `{"messages":[{"role":"tool","content":"a"}]}`, 400, "messages[0].role", "unsupported_parameter", "no calls of tools"},
-	{talk, `{"messages":[{"role":"user","content":"a","nmae":"b"}]}`, 400, "messages[0].nmae", "unsupported_parameter", `did you mean "name"?`},
+	{talk, `{"messages":[{"role":"user","content":"a","nmae":"b"}]}`, 400, "messages[0].nmae", "unknown_parameter", `did you mean "name"?`},
 	{talk, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, 400, "messages[0].content[0].type", "unsupported_parameter", "text alone"},
 	{talk, `{"messages":[{"role":"user","content":"<|im_end|>"}]}`, 400, "messages", "", "control token"},
 	{talk, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 400, "messages", "", "nothing to answer"},
-	{talk, `{` + hello + `,"tools":[{"type":"function"}]}`, 400, "tools[0].type", "", "is no function"},
+	{talk, `{` + hello + `,"tools":[{"type":"function"}]}`, 400, "tools[0].type", "invalid_value", "is no function"},
 	{talk, `{` + hello + `,"tools":[{"type":"function","function":{"name":"f"}}]}`, 400, "tools", "unsupported_parameter", "no calls of tools"},
 	{talk, `{` + hello + `,"tool_choice":"required"}`, 400, "tool_choice", "", "there are no tools"},
-	{talk, `{` + hello + `,"response_format":{"type":"xml"}}`, 400, "response_format.type", "", `accepted: "text"`},
+	{talk, `{` + hello + `,"response_format":{"type":"xml"}}`, 400, "response_format.type", "invalid_value", `accepted: "text"`},
 	{talk, `{` + hello + `,"response_format":{"type":"json_schema","json_schema":{"schema":{"not":{}}}}}`, 400, "response_format.json_schema.schema", "unsupported_schema", `at /not: the keyword "not"`},
 	{talk, `{` + hello + `,"top_logprobs":2}`, 400, "top_logprobs", "", "goes with logprobs"},
-	{talk, `{` + hello + `,"logprobs":3}`, 400, "logprobs", "", "true, false"},
+	{talk, `{` + hello + `,"logprobs":3}`, 400, "logprobs", "invalid_type", "true, false"},
 	{talk, `{` + hello + `,"max_tokens":3,"max_completion_tokens":4}`, 400, "max_tokens", "", "mean the same"},
 	{talk, `{` + hello + `,"max_tokens":256}`, 400, "messages", "context_length_exceeded", "256"},
 	{talk, `{"messages":[{"role":"system","content":"a"},{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("b", 64*256) + `"}]}]}`, 400, "messages", "context_length_exceeded", "16385 bytes"},
-	{talk, `{` + hello + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "unsupported_parameter", "not known here"},
-	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1]}`, 400, "seed", "", `there is no "seed"`},
-	{"/v1/check", `{"prompt_token_ids":[1],"seed":1}`, 400, "token_ids", "", "at least one"},
+	{talk, `{` + hello + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "unsupported_parameter", "does not read reasoning_effort"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1]}`, 400, "seed", "missing_required_parameter", `there is no "seed"`},
+	{"/v1/check", `{"prompt_token_ids":[1],"seed":1}`, 400, "token_ids", "missing_required_parameter", "at least one"},
 	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1,2],"seed":1}`, 400, "logprobs", "", "one for each"},
 	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1e99],"seed":1}`, 400, "logprobs[0]", "", "float32"},
 	{"/tokenize", `{}`, 400, "prompt", "", "one of"},
 	{"/tokenize", `{"prompt":"a","add_special_tokens":true}`, 400, "add_special_tokens", "unsupported_parameter", "accepted: false"},
 	{"/detokenize", `{}`, 400, "tokens", "", "there are no"},
 	{"/detokenize", `{"tokens":[999]}`, 400, "tokens", "", "0 to 260"},
-	{"/v1/responses", `{}`, 404, "", "unknown_url", "/v1/chat/completions"},
+	{responses, `{}`, 400, "input", "missing_required_parameter", `there is no "input"`},
+	{responses, `{"input":[]}`, 400, "input", "empty_array", "a list of items"},
+	{responses, `{"input":["a"]}`, 400, "input[0]", "invalid_type", "accepted: an object"},
+	{responses, `{"input":[{"role":"tool","content":"a"}]}`, 400, "input[0].role", "invalid_value", "accepted: \"system\""},
+	{responses, `{"input":[{"role":"user"}]}`, 400, "input[0].content", "missing_required_parameter", "no content"},
+	{responses, `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"x"}]}]}`, 400, "input[0].content[0].type", "unsupported_parameter", "text alone"},
+	{responses, `{"input":[{"type":"item_reference","id":"x"}]}`, 400, "input[0].type", "unsupported_parameter", "function_call_output"},
+	{responses, `{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"1"}]}`, 400, "input[0].arguments", "", "not a JSON object"},
+	{responses, `{"input":[{"type":"function_call","call_id":"c","arguments":"{}"}]}`, 400, "input[0].name", "missing_required_parameter", "no name"},
+	{responses, `{"input":[{"type":"function_call_output","call_id":"c"}]}`, 400, "input[0].output", "missing_required_parameter", "no output"},
+	{responses, `{"input":"a","max_output_tokens":0}`, 400, "max_output_tokens", "integer_below_min_value", "from 1"},
+	{responses, `{"input":"a","max_output_tokens":256}`, 400, "input", "context_length_exceeded", "256"},
+	{responses, `{"input":"` + strings.Repeat("b", 64*256+1) + `"}`, 400, "input", "context_length_exceeded", "16385 bytes"},
+	{responses, `{"input":"a","store":true}`, 400, "store", "unsupported_parameter", "answers are not stored"},
+	{responses, `{"input":"a","previous_response_id":"resp_1"}`, 400, "previous_response_id", "unsupported_parameter", "send the whole conversation"},
+	{responses, `{"input":"a","tools":[{"type":"web_search"}]}`, 400, "tools[0].type", "unsupported_parameter", "no tools of its own"},
+	{responses, `{"input":"a","text":{"format":{"type":"json_schema","schema":{"not":{}}}}}`, 400, "text.format.schema", "unsupported_schema", "at /not"},
+	{responses, `{"input":"a","top_logprobs":2}`, 400, "top_logprobs", "", "goes with an include"},
+	{responses, `{"input":"a","include":["file_search_call.results"]}`, 400, "include[0]", "unsupported_parameter", "logprobs"},
+	{responses, `{"input":"a","reasoning":{"effort":"low"}}`, 400, "reasoning.effort", "unsupported_parameter", "does not read reasoning_effort"},
+	{responses, `{"input":"a","messages":[]}`, 400, "messages", "unknown_parameter", "not known here"},
+	{embeds, `{}`, 400, "input", "missing_required_parameter", `there is no "input"`},
+	{embeds, `{"input":[]}`, 400, "input", "empty_array", "a list of texts"},
+	{embeds, `{"input":["a",""]}`, 400, "input[1]", "", "no tokens"},
+	{embeds, `{"input":"a","dimensions":8}`, 400, "dimensions", "unsupported_parameter", "accepted: 16"},
+	{embeds, `{"input":"a","pooling":"max"}`, 400, "pooling", "invalid_value", "mean"},
+	{embeds, `{"input":["a","` + strings.Repeat("b", 300) + `"]}`, 400, "input[1]", "context_length_exceeded", "text 1 has 300"},
+	{embeds, `{"input":"` + strings.Repeat("b", 64*256+1) + `"}`, 400, "input", "context_length_exceeded", "16385 bytes"},
+	{completions, `{"prompt":"a","ignore_eos":true,"response_format":{"type":"json_object"}}`, 400, "ignore_eos", "unsupported_parameter", "ends with it"},
+	{talk, `{` + hello + `,"reasoning_effort":"huge"}`, 400, "reasoning_effort", "invalid_value", "xhigh"},
+	{"/v1/files", `{}`, 404, "", "unknown_url", "/v1/chat/completions"},
 	{"/v1/models/other", "", 404, "model", "model_not_found", `accepted: "tiny"`},
 	{"/v1/completions", "", 405, "", "", "accepted: POST"},
 	{"/v1/models", "{}", 405, "", "", "accepted: GET"},
@@ -139,6 +172,50 @@ func TestRefusals(t *testing.T) {
 		}
 		if status != c.status || orEmpty(r.Error.Param) != c.param || orEmpty(r.Error.Code) != c.code || r.Error.Type != invalid || !strings.Contains(r.Error.Message, c.says) {
 			t.Errorf("%s %.200s: %d %s; want %d, param %q, code %q, %q", c.path, c.body, status, body, c.status, c.param, c.code, c.says)
+		}
+	}
+}
+
+// TestMessageRefusals: those of /v1/messages have Anthropic's shape.
+func TestMessageRefusals(t *testing.T) {
+	s := plain(t, nil)
+	const hi = `"messages":[{"role":"user","content":"a"}]`
+	for _, c := range []struct {
+		body   string
+		status int
+		kind   string
+		says   string
+	}{
+		{`{`, 400, invalid, "the body is not JSON"},
+		{`{}`, 400, invalid, `there is no "messages"`},
+		{`{"messages":[]}`, 400, invalid, "an empty list"},
+		{`{"messages":[{"role":"system","content":"a"}]}`, 400, invalid, `messages[0].role is the text "system"; accepted: "user", "assistant"`},
+		{`{"messages":[{"content":"a"}]}`, 400, invalid, "messages[0] has no role"},
+		{`{"messages":[{"role":"user"}]}`, 400, invalid, "messages[0] has no content"},
+		{`{"messages":[{"role":"user","content":[]}]}`, 400, invalid, "messages[0].content is an empty list"},
+		{`{"messages":[{"role":"user","content":[{"type":"image"}]}]}`, 400, invalid, "messages[0].content[0].type is the text \"image\": models read text alone"},
+		{`{"messages":[{"role":"user","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`, 400, invalid, "messages[0].content[0]"},
+		{`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":1}]}]}`, 400, invalid, "messages[0].content[0].input is the number 1; accepted: an object"},
+		{`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","input":{}}]}]}`, 400, invalid, "messages[0].content[0] has no name"},
+		{`{` + hi + `,"max_tokens":256}`, 400, invalid, "the context of this server has 256 tokens"},
+		{`{` + hi + `,"system":"` + strings.Repeat("b", 64*256) + `"}`, 400, invalid, "16385 bytes"},
+		{`{` + hi + `,"thinking":{"type":"enabled","budget_tokens":1024}}`, 400, invalid, "thinking is not supported"},
+		{`{` + hi + `,"tools":[{"type":"bash_20250124","name":"bash"}]}`, 400, invalid, "no tools of its own"},
+		{`{` + hi + `,"tool_choice":{"type":"any"}}`, 400, invalid, "there are no tools"},
+		{`{` + hi + `,"tool_choice":{"type":"must"}}`, 400, invalid, `accepted: "auto", "any", "tool", "none"`},
+		{`{` + hi + `,"output_config":{"format":{"type":"json_schema","schema":{"not":{}}}}}`, 400, invalid, "output_config.format.schema: the schema at /not"},
+		{`{` + hi + `,"n":2}`, 400, invalid, `the key "n" is not known here`},
+		{`{` + hi + `,"model":"other"}`, 404, "not_found_error", `accepted: "tiny"`},
+		{"", 405, invalid, "accepted: POST"},
+		{`{"messages":"` + strings.Repeat("a", maxBody) + `"}`, 413, "request_too_large", "8388608 bytes"},
+	} {
+		status, body := ask(t, s, said, c.body)
+		var r struct {
+			Type  string
+			Error struct{ Type, Message string }
+		}
+		if err := json.Unmarshal([]byte(body), &r); err != nil || status != c.status || r.Type != "error" || r.Error.Type != c.kind || !strings.Contains(r.Error.Message, c.says) {
+			t.Errorf("%.200s: %d %s; want %d, %s, %q", c.body, status, body, c.status, c.kind, c.says)
 		}
 	}
 }
@@ -238,13 +315,17 @@ func FuzzBody(f *testing.F) {
 		`{"prompt":"a","max_tokens":5,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"string","pattern":"^a*$"}}}}`,
 		`{"messages":[{"role":"user","content":"a"}],"max_tokens":5,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"tool_choice":"required"}`,
 		`{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"a"}],"max_tokens":2}`,
+		`{"input":"a","max_output_tokens":2,"seed":1,"text":{"format":{"type":"json_object"}},"include":["message.output_text.logprobs"]}`,
+		`{"input":[{"role":"user","content":[{"type":"input_text","text":"a"}]},{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"1","output":"b"}],"max_output_tokens":2,"stream":true,"tools":[{"type":"function","name":"f","parameters":{}}],"tool_choice":{"type":"function","name":"f"}}`,
+		`{"system":[{"type":"text","text":"a"}],"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"b"}]}],"max_tokens":2,"stream":true,"tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"any"}}`,
+		`{"input":["a",[1,2]],"encoding_format":"base64","pooling":"last"}`,
 		`{"tokens":[1,2]}`, `{"a":{"b":[1,{}]}}`, "{\"prompt\":\"\\u0000\\ud800\"}"} {
-		for path := range 5 {
+		for path := range 8 {
 			f.Add(path, []byte(body))
 		}
 	}
 	s := calling(f, hermes, func(o *Options) { o.Engine.Sequences, o.Engine.Context = 4, 128 })
-	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/check", "/tokenize", "/detokenize"}
+	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/check", "/tokenize", "/detokenize", responses, said, embeds}
 	f.Fuzz(func(t *testing.T, path int, body []byte) {
 		if len(body) > 4096 || strings.Contains(string(body), `"n"`) && len(body) > 200 {
 			return // long work tells no more

@@ -12,31 +12,92 @@ import (
 	"github.com/rlzero/rlzero/model/sample"
 )
 
-// format is response_format.
+// format is what the text of an answer is to follow.
 type format struct {
+	kind   string          // "text" or "": any
+	schema json.RawMessage // of kind json_schema; it is always followed strictly
+	name   string          // the key of the request that asks for it
+}
+
+// kinds of formats, in OpenAI's words.
+const (
+	textFormat   = "text"
+	objectFormat = "json_object"
+	schemaFormat = "json_schema"
+)
+
+// formatBody is response_format.
+type formatBody struct {
 	kind   string
-	schema json.RawMessage // the object around it
+	around json.RawMessage // of the schema
+	schema json.RawMessage
 }
 
-var formatKeys = keys[format]{
-	{"type", func(f *format, name string, raw json.RawMessage) *fault {
-		if _ = json.Unmarshal(raw, &f.kind); !slices.Contains([]string{"text", "json_object", "json_schema"}, f.kind) {
-			return bad(name, `%s is %s; accepted: "text", "json_object", "json_schema"`, name, kindOf(raw))
+var formatKind = key[formatBody]{"type", func(f *formatBody, name string, raw json.RawMessage) *fault {
+	if _ = json.Unmarshal(raw, &f.kind); !slices.Contains([]string{textFormat, objectFormat, schemaFormat}, f.kind) {
+		return invalidValue(name, `%s is %s; accepted: "text", "json_object", "json_schema"`, name, kindOf(raw))
+	}
+	return nil
+}}
+
+// schemaKeys are those of a schema, with what concerns the client alone.
+var schemaKeys = keys[formatBody]{
+	{"schema", raw(func(f *formatBody) *json.RawMessage { return &f.schema })},
+	{"name", passed[formatBody]},
+	{"description", passed[formatBody]},
+	{"strict", passed[formatBody]},
+}
+
+var (
+	formatKeys     = keys[formatBody]{formatKind, {"json_schema", raw(func(f *formatBody) *json.RawMessage { return &f.around })}}
+	flatFormatKeys = append(keys[formatBody]{formatKind}, schemaKeys...)
+)
+
+// read reads a format with its schema in an object of its own.
+func (f *format) read(name string, value json.RawMessage) *fault {
+	var b formatBody
+	if _, err := formatKeys.read(name, value, &b, false); err != nil {
+		return err
+	}
+	at := name + ".json_schema"
+	switch {
+	case b.kind != schemaFormat && b.around != nil:
+		return bad(at, `%s goes with the type "json_schema"; the type is %q`, at, b.kind)
+	case b.kind == schemaFormat && b.around == nil:
+		return missing(at, `there is no %q; accepted: {"name":"...","schema":{...}}`, at)
+	case b.kind == schemaFormat:
+		if _, err := schemaKeys.read(at, b.around, &b, false); err != nil {
+			return err
 		}
-		return nil
-	}},
-	{"json_schema", raw(func(f *format) *json.RawMessage { return &f.schema })},
+	}
+	return f.take(name, at, b)
 }
 
-// namedSchema is a schema with what concerns the client alone. It is always followed
-// strictly.
-type namedSchema struct{ schema json.RawMessage }
+// readFlat reads a format that has its schema beside its type.
+func (f *format) readFlat(name string, value json.RawMessage) *fault {
+	var b formatBody
+	if _, err := flatFormatKeys.read(name, value, &b, false); err != nil {
+		return err
+	}
+	if b.kind != schemaFormat && b.schema != nil {
+		return bad(name+".schema", `%s.schema goes with the type "json_schema"; the type is %q`, name, b.kind)
+	}
+	return f.take(name, name, b)
+}
 
-var schemaKeys = keys[namedSchema]{
-	{"schema", raw(func(s *namedSchema) *json.RawMessage { return &s.schema })},
-	{"name", passed[namedSchema]},
-	{"description", passed[namedSchema]},
-	{"strict", passed[namedSchema]},
+// take takes what was read; at is where the schema stands.
+func (f *format) take(name, at string, b formatBody) *fault {
+	switch {
+	case b.kind == "":
+		return missing(name+".type", `%s has no "type"; accepted: "text", "json_object", "json_schema"`, name)
+	case b.kind == schemaFormat && b.schema == nil:
+		return missing(at+".schema", "there is no %q; accepted: a JSON schema", at+".schema")
+	}
+	*f = format{b.kind, b.schema, name}
+	if b.schema != nil {
+		f.name = at + ".schema"
+	}
+	return nil
 }
 
 // form is what an answer has to follow.
@@ -47,42 +108,17 @@ type form struct {
 	of   []form // what it was made of, to find out which is at fault
 }
 
-// readFormat reads the form of the text of an answer, if there is to be one.
-func (s *Server) readFormat(q *query) *fault {
-	if q.format == nil {
-		return nil
-	}
-	const name = "response_format"
-	var f format
-	if _, err := formatKeys.read(name, q.format, &f, false); err != nil {
-		return err
-	}
+// formOf is the form of the text of an answer; nil: any text.
+func (s *Server) formOf(f format) (*form, *fault) {
 	switch {
-	case f.kind == "":
-		return bad(name+".type", `%s has no "type"; accepted: "text", "json_object", "json_schema"`, name)
-	case f.kind != "json_schema" && f.schema != nil:
-		return bad(name+".json_schema", `%s.json_schema goes with the type "json_schema"; the type is %q`, name, f.kind)
-	case f.kind == "text":
-		return nil
+	case f.kind == "" || f.kind == textFormat:
+		return nil, nil
 	case s.m.Tokenizer == nil:
-		return bad(name, "%s needs a tokenizer, and the model has none", name)
-	case f.kind == "json_object":
-		q.form = &form{grammar.Object(), name, "object", nil}
-		return nil
+		return nil, bad(f.name, "%s needs a tokenizer, and the model has none", f.name)
+	case f.kind == objectFormat:
+		return &form{grammar.Object(), f.name, "object", nil}, nil
 	}
-	const at = name + ".json_schema"
-	var n namedSchema
-	if f.schema == nil {
-		return bad(at, `there is no %q; accepted: {"name":"...","schema":{...}}`, at)
-	}
-	if _, err := schemaKeys.read(at, f.schema, &n, false); err != nil {
-		return err
-	}
-	if n.schema == nil {
-		return bad(at+".schema", "there is no %q; accepted: a JSON schema", at+".schema")
-	}
-	q.form = &form{grammar.JSON(n.schema), at + ".schema", string(n.schema), nil}
-	return nil
+	return &form{grammar.JSON(f.schema), f.name, string(f.schema), nil}, nil
 }
 
 // follow has the answer of a query follow its form.

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/rl/chat"
 )
 
 // fingerprint names what an answer is a function of, besides the request.
@@ -104,7 +105,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) *fault {
 type tokenizing struct {
 	model    string
 	text     *string
-	messages json.RawMessage
+	messages []turn
 	ids      []int
 	strings  bool
 }
@@ -115,7 +116,10 @@ var tokenizeKeys = keys[tokenizing]{
 		t.text = new(string)
 		return word(func(t *tokenizing) *string { return t.text })(t, name, raw)
 	}},
-	{"messages", raw(func(t *tokenizing) *json.RawMessage { return &t.messages })},
+	{"messages", func(t *tokenizing, name string, raw json.RawMessage) (err *fault) {
+		t.messages, err = readTurns(name, raw)
+		return err
+	}},
 	{"add_generation_prompt", only[tokenizing]("messages are read as they are to be answered", "true")},
 	{"add_special_tokens", only[tokenizing]("no token is added to a text", "false")},
 	{"return_token_strs", truth(func(t *tokenizing) *bool { return &t.strings })},
@@ -161,7 +165,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *fault {
 		return bad("prompt", `accepted: one of "prompt" and "messages"`)
 	case t.text == nil:
 		if f = s.chats("messages"); f == nil {
-			list, f = s.chatPrompt(t.messages, "messages", nil)
+			list, f = s.chatPrompt(t.messages, "messages", chat.Conversation{})
 		}
 		if f != nil {
 			return f

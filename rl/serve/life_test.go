@@ -156,7 +156,7 @@ func TestShutdown(t *testing.T) {
 func TestDoor(t *testing.T) {
 	for status, want := range map[int]string{401: `"code":"invalid_api_key","message":"why","param":null,"type":"authentication_error"`, 403: `"code":"forbidden_host","message":"why","param":null,"type":"permission_error"`} {
 		w := httptest.NewRecorder()
-		Refuse(w, status, "why")
+		Refuse(w, httptest.NewRequest("GET", "/v1/models", nil), status, "why")
 		if w.Code != status || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}

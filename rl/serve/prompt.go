@@ -12,19 +12,19 @@ import (
 	"github.com/rlzero/rlzero/rl/chat"
 )
 
-// readPrompts turns the prompt or the messages of a query into token ids, and says how
-// many new tokens there are at most.
-func (s *Server) readPrompts(q *query) (err *fault) {
+// prepare finds the model of a query, turns its prompt or its messages into token ids, and says
+// how many new tokens there are at most.
+func (s *Server) prepare(q *query) (err *fault) {
 	if q.on, err = s.find(q.model); err != nil {
 		return err
 	}
-	if err = s.readFormat(q); err != nil {
+	if q.form, err = s.formOf(q.format); err != nil {
 		return err
 	}
 	if q.chat {
 		err = s.talk(q)
 	} else {
-		q.prompts, err = s.textPrompts(q.prompt)
+		q.prompts, err = s.textPrompts(q.wire.prompt, q.prompt)
 		q.ends = s.m.Config.EOS
 	}
 	if err == nil {
@@ -32,6 +32,9 @@ func (s *Server) readPrompts(q *query) (err *fault) {
 	}
 	if err != nil {
 		return err
+	}
+	if q.ignoreEnds && q.form != nil {
+		return unsupported("ignore_eos", "the answer follows %s, and ends with it; accepted: ignore_eos false", q.form.name)
 	}
 	if len(q.prompts)*q.n > maxChoices {
 		return bad("n", "%d prompts with n = %d are %d completions; accepted: at most %d in one request", len(q.prompts), q.n, len(q.prompts)*q.n, maxChoices)
@@ -59,17 +62,24 @@ func (s *Server) readPrompts(q *query) (err *fault) {
 	return nil
 }
 
-// talk reads the messages and the tools of a chat.
+// talk writes the conversation of a chat, and finds what its answer may call.
 func (s *Server) talk(q *query) *fault {
-	if err := s.chats("messages"); err != nil {
+	if err := s.chats(q.wire.prompt); err != nil {
 		return err
 	}
 	q.ends = s.format.Ends()
-	tools, err := s.readTools(q)
+	tools, err := s.allowTools(q)
 	if err != nil {
 		return err
 	}
-	p, err := s.chatPrompt(q.messages, "messages", tools)
+	var vars map[string]any
+	if q.effort.level != "" {
+		if !s.knowsEffort {
+			return unsupported(q.effort.at, "the model's chat template does not read %s; rlzero serve --var sets what it reads", effortVariable)
+		}
+		vars = map[string]any{effortVariable: q.effort.level}
+	}
+	p, err := s.chatPrompt(q.turns, q.wire.prompt, chat.Conversation{Tools: tools, Variables: vars})
 	q.prompts = [][]int{p}
 	return err
 }
@@ -94,40 +104,38 @@ func (s *Server) room(q *query) *fault {
 		q.max = min(defaultMax, max(1, context-longest))
 	}
 	if longest+q.max > context {
-		f := bad("messages", "the context of this server has %d tokens; the prompt has %d, and %d new ones are asked for; accepted: at most %d in sum", context, longest, q.max, context)
-		if f.code = "context_length_exceeded"; !q.chat {
-			f.param = "prompt"
-		}
+		f := bad(q.wire.prompt, "the context of this server has %d tokens; the prompt has %d, and %d new ones are asked for; accepted: at most %d in sum", context, longest, q.max, context)
+		f.code = codeTooLong
 		return f
 	}
 	return nil
 }
 
 // textPrompts reads a text, a list of texts, token ids, or a list of lists of them.
-func (s *Server) textPrompts(value json.RawMessage) ([][]int, *fault) {
+func (s *Server) textPrompts(key string, value json.RawMessage) ([][]int, *fault) {
 	var one string
 	if json.Unmarshal(value, &one) == nil {
-		p, err := s.encode("prompt", one)
+		p, err := s.encode(key, one)
 		return [][]int{p}, err
 	}
 	var elements []json.RawMessage
 	if json.Unmarshal(value, &elements) != nil || len(elements) == 0 {
-		return nil, bad("prompt", "prompt is %s; accepted: a text, a list of texts, token ids, or a list of lists of token ids", kindOf(value))
+		return nil, notList(value, key, "%s is %s; accepted: a text, a list of texts, token ids, or a list of lists of token ids", key, kindOf(value))
 	}
 	if c := bytes.TrimSpace(elements[0])[0]; c != '"' && c != '[' {
-		list, err := ids("prompt", value)
+		list, err := ids(key, value)
 		if err == nil {
-			err = s.promptIDs("prompt", list)
+			err = s.promptIDs(key, list)
 		}
 		return [][]int{list}, err
 	}
 	var out [][]int
 	for i, e := range elements {
-		name := element("prompt", i)
+		name := element(key, i)
 		var p []int
 		var err *fault
 		if isNull(e) {
-			return nil, bad(name, "%s is null; accepted: a text, or a list of token ids", name)
+			return nil, invalidType(name, "%s is null; accepted: a text, or a list of token ids", name)
 		} else if json.Unmarshal(e, &one) == nil {
 			p, err = s.encode(name, one)
 		} else if p, err = ids(name, e); err == nil {
@@ -137,7 +145,7 @@ func (s *Server) textPrompts(value json.RawMessage) ([][]int, *fault) {
 			return nil, err
 		}
 		if out = append(out, p); len(out) > maxChoices {
-			return nil, bad("prompt", "there are more than %d prompts; accepted: at most that many in one request", maxChoices)
+			return nil, bad(key, "%s has more than %d prompts; accepted: at most that many in one request", key, maxChoices)
 		}
 	}
 	return out, nil
@@ -167,7 +175,7 @@ const bytesPerToken = 64
 func (s *Server) readable(name string, bytes int) *fault {
 	if most := bytesPerToken * s.o.Engine.Context; bytes > most {
 		f := bad(name, "the text of %s has %d bytes, and the context of this server has %d tokens; accepted: at most %d bytes, %d for each token", name, bytes, s.o.Engine.Context, most, bytesPerToken)
-		f.code = "context_length_exceeded"
+		f.code = codeTooLong
 		return f
 	}
 	return nil
@@ -219,12 +227,12 @@ func (s *Server) chats(name string) *fault {
 	return f
 }
 
-// chatPrompt writes messages with the model's template.
-func (s *Server) chatPrompt(value json.RawMessage, name string, tools any) ([]int, *fault) {
-	turns, f := readTurns(name, value)
-	if f != nil {
-		return nil, f
-	}
+// effortVariable is what templates that know it call the effort of a request.
+const effortVariable = "reasoning_effort"
+
+// chatPrompt writes messages with the model's template, in a conversation that has none; name is
+// the key that they stood under.
+func (s *Server) chatPrompt(turns []turn, name string, c chat.Conversation) ([]int, *fault) {
 	size := 0
 	for i, t := range turns {
 		size += t.bytes()
@@ -239,11 +247,10 @@ func (s *Server) chatPrompt(value json.RawMessage, name string, tools any) ([]in
 	if err != nil {
 		return nil, bad(name, "%v", err)
 	}
-	messages, err := chat.ReadMessages(clean)
-	if err != nil {
+	if c.Messages, err = chat.ReadMessages(clean); err != nil {
 		return nil, bad(name, "%s: %v", name, err)
 	}
-	ids, err := s.format.Prompt(chat.Conversation{Messages: messages, Tools: tools}.Under(s.o.System))
+	ids, err := s.format.Prompt(c.Under(s.o.System))
 	if err != nil {
 		return nil, bad(name, "%s: %v", name, err)
 	}
@@ -292,7 +299,7 @@ var turnKeys = keys[turn]{
 		case "function":
 			return unsupported(name, `%s is "function", which "tool" has taken the place of; accepted: %s`, name, roles)
 		default:
-			return bad(name, "%s is %s; accepted: %s", name, kindOf(raw), roles)
+			return invalidValue(name, "%s is %s; accepted: %s", name, kindOf(raw), roles)
 		}
 		return nil
 	}},
@@ -302,48 +309,76 @@ var turnKeys = keys[turn]{
 	{"tool_call_id", word(func(t *turn) *string { return &t.CallID })},
 	{"function_call", only[turn]("tool_calls has taken its place")},
 	{"refusal", only[turn]("models write text alone", `""`)},
-	{"audio", only[turn]("models read text alone")},
-	{"annotations", only[turn]("models read text alone", "[]")},
+	{"audio", only[turn](textAlone)},
+	{"annotations", only[turn](textAlone, "[]")},
 }
 
 // readContent reads a text, or a list of texts; a list of one is that text.
-func readContent(t *turn, name string, raw json.RawMessage) *fault {
+func readContent(t *turn, name string, raw json.RawMessage) (err *fault) {
+	t.Content, err = contentOf(name, raw, "text")
+	return err
+}
+
+// contentOf reads a text, or a list of parts of these types, which are all texts; a list of one is
+// that text. The first type is the usual one.
+func contentOf(name string, raw json.RawMessage, types ...string) (any, *fault) {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
-		t.Content = one
-		return nil
+		return one, nil
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
-		return bad(name, `%s is %s; accepted: a text, or a list of {"type":"text","text":"..."}`, name, kindOf(raw))
+		return nil, notList(raw, name, `%s is %s; accepted: a text, or a list of {"type":%q,"text":"..."}`, name, kindOf(raw), types[0])
 	}
 	list := make([]textPart, len(parts))
 	for i, p := range parts {
-		at := element(name, i)
-		known := keys[textPart]{
-			{"type", func(p *textPart, name string, raw json.RawMessage) *fault {
-				if _ = json.Unmarshal(raw, &p.Type); p.Type != "text" {
-					return unsupported(name, `%s is %s: models read text alone; accepted: "text"`, name, kindOf(raw))
-				}
-				return nil
-			}},
-			{"text", word(func(p *textPart) *string { return &p.Text })},
-			{"image_url", only[textPart]("models read text alone")},
-			{"input_audio", only[textPart]("models read text alone")},
-			{"file", only[textPart]("models read text alone")},
-		}
-		if _, err := known.read(at, p, &list[i], false); err != nil {
-			return err
-		}
-		if list[i].Type == "" {
-			return bad(at, `%s has no "type"; accepted: {"type":"text","text":"..."}`, at)
+		var err *fault
+		if list[i], err = readPart(element(name, i), p, types...); err != nil {
+			return nil, err
 		}
 	}
-	if t.Content = list; len(list) == 1 {
-		t.Content = list[0].Text
-	}
-	return nil
+	return joined(list), nil
 }
+
+// joined is what parts of a message are together.
+func joined(parts []textPart) any {
+	if len(parts) == 1 {
+		return parts[0].Text
+	}
+	return parts
+}
+
+// readPart reads a part of a message, which has one of these types.
+func readPart(at string, raw json.RawMessage, types ...string) (p textPart, err *fault) {
+	known := slices.Concat(keys[textPart]{{"type", func(p *textPart, name string, raw json.RawMessage) *fault {
+		if _ = json.Unmarshal(raw, &p.Type); !slices.Contains(types, p.Type) {
+			return unsupported(name, `%s is %s: models read text alone; accepted: %q`, name, kindOf(raw), types[0])
+		}
+		return nil
+	}}}, partKeys)
+	if _, err := known.read(at, raw, &p, false); err != nil {
+		return p, err
+	}
+	if p.Type == "" {
+		return p, missing(at, `%s has no "type"; accepted: {"type":%q,"text":"..."}`, at, types[0])
+	}
+	p.Type = "text" // as templates read it
+	return p, nil
+}
+
+// partKeys are those of a part of a message, but for its type.
+var partKeys = keys[textPart]{
+	{"text", word(func(p *textPart) *string { return &p.Text })},
+	{"image_url", only[textPart](textAlone)},
+	{"input_audio", only[textPart](textAlone)},
+	{"file", only[textPart](textAlone)},
+	{"annotations", only[textPart](textAlone, "[]")}, // of an earlier answer
+	{"logprobs", passed[textPart]},
+	{"cache_control", passed[textPart]}, // which prompts are kept changes no answer
+	{"citations", only[textPart](textAlone, "[]")},
+}
+
+const textAlone = "models read text alone"
 
 // callKeys are those of a call of an earlier answer, whose arguments are JSON in a text.
 var callKeys = keys[turnCall]{
@@ -351,7 +386,7 @@ var callKeys = keys[turnCall]{
 	{"type", func(_ *turnCall, name string, raw json.RawMessage) *fault {
 		var kind string
 		if _ = json.Unmarshal(raw, &kind); kind != "function" {
-			return bad(name, `%s is %s; accepted: "function"`, name, kindOf(raw))
+			return invalidValue(name, `%s is %s; accepted: "function"`, name, kindOf(raw))
 		}
 		return nil
 	}},
@@ -374,22 +409,30 @@ var calledKeys = keys[turnFunction]{
 	}},
 }
 
+// checked refuses a call that lacks a part; at is where it stands, and of what its keys are in.
+func (c turnCall) checked(at, of string) *fault {
+	switch {
+	case c.Function.Name == "":
+		return missing(at+of+".name", "%s has no name of a function", at)
+	case c.Function.Arguments == nil:
+		return missing(at+of+".arguments", "%s has no arguments; accepted: a JSON object written as a string", at)
+	}
+	return nil
+}
+
 // readCalls reads the calls of an earlier answer.
 func readCalls(t *turn, name string, raw json.RawMessage) *fault {
 	var calls []json.RawMessage
 	if json.Unmarshal(raw, &calls) != nil {
-		return bad(name, `%s is %s; accepted: a list of {"id":"...","type":"function","function":{"name":"...","arguments":"{...}"}}`, name, kindOf(raw))
+		return invalidType(name, `%s is %s; accepted: a list of {"id":"...","type":"function","function":{"name":"...","arguments":"{...}"}}`, name, kindOf(raw))
 	}
 	for i, raw := range calls {
 		at, c := element(name, i), turnCall{Type: "function"}
 		if _, err := callKeys.read(at, raw, &c, false); err != nil {
 			return err
 		}
-		switch {
-		case c.Function.Name == "":
-			return bad(at+".function.name", "%s has no name of a function", at)
-		case c.Function.Arguments == nil:
-			return bad(at+".function.arguments", "%s has no arguments; accepted: a JSON object written as a string", at)
+		if err := c.checked(at, ".function"); err != nil {
+			return err
 		}
 		t.Calls = append(t.Calls, c)
 	}
@@ -400,7 +443,7 @@ func readCalls(t *turn, name string, raw json.RawMessage) *fault {
 func readTurns(name string, value json.RawMessage) ([]turn, *fault) {
 	var all []json.RawMessage
 	if json.Unmarshal(value, &all) != nil || len(all) == 0 {
-		return nil, bad(name, `%s is %s; accepted: a list of messages such as {"role":"user","content":"..."}`, name, kindOf(value))
+		return nil, notList(value, name, `%s is %s; accepted: a list of messages such as {"role":"user","content":"..."}`, name, kindOf(value))
 	}
 	turns := make([]turn, len(all))
 	for i, raw := range all {
@@ -410,7 +453,7 @@ func readTurns(name string, value json.RawMessage) ([]turn, *fault) {
 		}
 		switch {
 		case turns[i].Role == "":
-			return nil, bad(at+".role", "%s has no role; accepted: %s", at, roles)
+			return nil, missing(at+".role", "%s has no role; accepted: %s", at, roles)
 		case turns[i].Calls != nil && turns[i].Role != chat.Assistant:
 			return nil, unsupported(at+".tool_calls", "%s has calls, and its role is %q; accepted: %q", at, turns[i].Role, chat.Assistant)
 		case turns[i].CallID != "" && turns[i].Role != toolRole:
@@ -418,7 +461,7 @@ func readTurns(name string, value json.RawMessage) ([]turn, *fault) {
 		case turns[i].Name != "" && turns[i].Role != toolRole:
 			return nil, unsupported(at+".name", `%s.name is a text: chat templates do not read it; accepted: ""`, at)
 		case turns[i].Content == nil && turns[i].Calls == nil:
-			return nil, bad(at+".content", "%s has no content; accepted: a text", at)
+			return nil, missing(at+".content", "%s has no content; accepted: a text", at)
 		}
 	}
 	return turns, nil

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,6 +62,8 @@ type Server struct {
 	noChat   error        // why
 	calls    *chat.Calls  // how the template writes calls of tools; nil: in no known way
 
+	knowsEffort bool // the template reads effortVariable
+
 	vocabulary func() *grammar.Vocabulary // made when it is first asked for
 	grammars   grammars
 
@@ -92,6 +96,7 @@ func New(m *model.Model, o Options) (*Server, error) {
 		return nil, s.noChat // they are for chats
 	}
 	if s.format != nil {
+		s.knowsEffort = s.format.Reads(effortVariable, "low", "medium", "high")
 		if c, ok := s.format.Calls(); ok {
 			s.calls = &c
 		}
@@ -201,47 +206,78 @@ func (s *Server) Lost() <-chan error { return s.lost }
 type route struct {
 	method string
 	do     func(s *Server, w http.ResponseWriter, r *http.Request) *fault
+	wire   *wire // of its answers; nil: OpenAI's
 }
 
+// shape is that of the route's refusals.
+func (rt route) shape() func(*fault) any {
+	if rt.wire == nil {
+		return refusal
+	}
+	return rt.wire.refuse
+}
+
+// completing answers requests of a wire format for completions.
+func completing(format *wire) route {
+	return route{http.MethodPost, func(s *Server, w http.ResponseWriter, r *http.Request) *fault { return s.complete(w, r, format) }, format}
+}
+
+func getting(do func(*Server, http.ResponseWriter, *http.Request) *fault) route {
+	return route{http.MethodGet, do, nil}
+}
+
+func posting(do func(*Server, http.ResponseWriter, *http.Request) *fault) route {
+	return route{http.MethodPost, do, nil}
+}
+
+// HealthPath is where a server tells that it lives.
+const HealthPath = "/health"
+
 var routes = map[string]route{
-	"/v1/completions":      {http.MethodPost, func(s *Server, w http.ResponseWriter, r *http.Request) *fault { return s.complete(w, r, false) }},
-	"/v1/chat/completions": {http.MethodPost, func(s *Server, w http.ResponseWriter, r *http.Request) *fault { return s.complete(w, r, true) }},
-	"/v1/check":            {http.MethodPost, (*Server).check},
-	"/v1/models":           {http.MethodGet, (*Server).models},
-	"/v1/models/{id...}":   {http.MethodGet, (*Server).oneModel},
-	"/tokenize":            {http.MethodPost, (*Server).tokenize},
-	"/detokenize":          {http.MethodPost, (*Server).detokenize},
-	"/health":              {http.MethodGet, (*Server).health},
-	"/version":             {http.MethodGet, (*Server).version},
-	"/metrics":             {http.MethodGet, (*Server).metrics},
+	"/v1/completions":      completing(completionWire),
+	"/v1/chat/completions": completing(chatWire),
+	"/v1/responses":        completing(responsesWire),
+	"/v1/messages":         completing(messagesWire),
+	"/v1/embeddings":       posting((*Server).embed),
+	"/v1/check":            posting((*Server).check),
+	"/v1/models":           getting((*Server).models),
+	"/v1/models/{id...}":   getting((*Server).oneModel),
+	"/tokenize":            posting((*Server).tokenize),
+	"/detokenize":          posting((*Server).detokenize),
+	HealthPath:             getting((*Server).health),
+	"/version":             getting((*Server).version),
+	"/metrics":             getting((*Server).metrics),
 }
 
 // Handler answers requests that passed the door.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", s.answered(func(*Server, http.ResponseWriter, *http.Request) *fault {
-		return &fault{http.StatusNotFound, invalid, "unknown_url", "", "there is nothing at this address; rlzero serve answers /v1/completions, /v1/chat/completions, /v1/models, /v1/check, /tokenize, /detokenize, /health, /version and /metrics"}
-	}))
+	paths := strings.Join(slices.Sorted(maps.Keys(routes)), ", ")
+	mux.HandleFunc("/", s.answered(posting(func(*Server, http.ResponseWriter, *http.Request) *fault {
+		return &fault{http.StatusNotFound, invalid, "unknown_url", "", "there is nothing at this address; rlzero serve answers " + paths}
+	})))
 	for path, rt := range routes {
-		mux.HandleFunc(path, s.answered(func(s *Server, w http.ResponseWriter, r *http.Request) *fault {
+		do := rt.do
+		rt.do = func(s *Server, w http.ResponseWriter, r *http.Request) *fault {
 			if r.Method != rt.method && !(rt.method == http.MethodGet && r.Method == http.MethodHead) {
 				w.Header().Set("Allow", rt.method)
 				return &fault{http.StatusMethodNotAllowed, invalid, "", "", fmt.Sprintf("the method is %s; accepted: %s", r.Method, rt.method)}
 			}
-			return rt.do(s, w, r)
-		}))
+			return do(s, w, r)
+		}
+		mux.HandleFunc(path, s.answered(rt))
 	}
 	return mux
 }
 
 // answered writes the fault that a request ends in, if any.
-func (s *Server) answered(do func(*Server, http.ResponseWriter, *http.Request) *fault) http.HandlerFunc {
+func (s *Server) answered(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		nameRequest(w)
 		status := http.StatusOK
-		if f := do(s, w, r); f != nil {
+		if f := rt.do(s, w, r); f != nil {
 			status = f.status
-			f.write(w)
+			f.write(w, rt.shape())
 		}
 		s.replies[min(status/100, len(s.replies)-1)].Add(1)
 	}

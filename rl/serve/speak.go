@@ -17,6 +17,8 @@ type speaker struct {
 	held   string // certain text that was not given
 	runes  int    // of the text so far, held text included
 	over   bool   // a stop text was found
+
+	stopped string // it
 }
 
 func newSpeaker(tok *text.Tokenizer, stops []string) *speaker {
@@ -54,12 +56,13 @@ func (s *speaker) end() string {
 	return s.give(len(s.held))
 }
 
-// stopAt is where the first stop text begins in the text that is held; -1 for none.
+// stopAt is where the first stop text begins in the text that is held, which it notes; -1 for
+// none.
 func (s *speaker) stopAt() int {
 	first := -1
 	for _, stop := range s.stops {
 		if at := strings.Index(s.held, stop); at >= 0 && (first < 0 || at < first) {
-			first = at
+			first, s.stopped = at, stop
 		}
 	}
 	return first

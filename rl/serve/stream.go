@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
-
-	"github.com/rlzero/rlzero/model/sample"
 )
 
 // Times of an answer.
@@ -37,40 +35,23 @@ func extend(w http.ResponseWriter) {
 // What is added is sent together.
 type events struct {
 	w     http.ResponseWriter
-	front []byte // JSON of an answer, up to its choices
 	added bytes.Buffer
-	json  *json.Encoder // writes there
 }
 
-func newEvents(w http.ResponseWriter, head answer) (*events, error) {
-	head.Choices = []choice{}
-	front, err := json.Marshal(head)
-	e := &events{w: w, front: bytes.TrimSuffix(front, []byte("]}"))}
-	e.json = json.NewEncoder(&e.added)
-	return e, err
-}
-
-// add adds an event.
-func (e *events) add(data []byte) {
+// write adds an event; name is "" for one without.
+func (e *events) write(name string, data []byte) {
+	if name != "" {
+		e.added.WriteString("event: " + name + "\n")
+	}
 	e.added.WriteString("data: ")
 	e.added.Write(data)
 	e.added.WriteString("\n\n")
 }
 
-// addAnswer adds a part of the answer that has more than choices.
-func (e *events) addAnswer(a answer) error {
-	data, err := json.Marshal(a)
-	e.add(data)
-	return err
-}
-
-// addChoice adds a part of one choice: most events are one.
-func (e *events) addChoice(c choice) error {
-	e.added.WriteString("data: ")
-	e.added.Write(e.front)
-	err := e.json.Encode(c)
-	e.added.Truncate(e.added.Len() - 1) // the end of line
-	e.added.WriteString("]}\n\n")
+// add adds an event of JSON.
+func (e *events) add(name string, v any) error {
+	data, err := json.Marshal(v)
+	e.write(name, data)
 	return err
 }
 
@@ -87,20 +68,18 @@ func (e *events) send() error {
 	return http.NewResponseController(e.w).Flush()
 }
 
-// streamed answers with events: one for each token that adds to what is told. Those of a
-// choice come in the order of its tokens.
+const maxAdded = 64 << 10 // bytes
+
+// streamed answers with the events that the encoder of the wire format makes.
 func (s *Server) streamed(ctx context.Context, w http.ResponseWriter, t *telling, drawn *feed) *fault {
-	if t.q.chat {
-		t.head.Object = "chat.completion.chunk"
-	}
-	out, err := newEvents(w, t.head)
+	out := &events{w: w}
+	encode, err := t.q.wire.stream(t, out)
 	if err != nil {
 		return s.failed(ctx, err)
 	}
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	begun := make([]bool, len(t.tellers))
 	beat, late := time.NewTicker(awake), time.NewTimer(slowestPace)
 	defer beat.Stop()
 	defer late.Stop()
@@ -118,126 +97,26 @@ func (s *Server) streamed(ctx context.Context, w http.ResponseWriter, t *telling
 			late.Reset(min(2*s.streamPace(), slowestPace))
 		}
 		for _, e := range told {
-			if p, tells := t.hear(e); tells && out.part(t, p, begun) != nil {
+			p, tells := t.hear(e)
+			if !tells {
+				continue
+			}
+			wrong := encode.part(p)
+			if wrong == nil && out.added.Len() >= maxAdded { // to a slow reader there is much to tell
+				wrong = out.send()
+			}
+			if wrong != nil {
 				return nil // the client has gone away
 			}
 		}
 		switch {
 		case err != nil:
-			out.add(s.failed(ctx, err).body()) // without [DONE]: the stream is not whole
-		case ended && out.close(t, begun) != nil:
+			encode.fail(s.failed(ctx, err))
+		case ended && encode.close() != nil:
 			return nil
 		}
 		if out.send() != nil || err != nil || ended {
 			return nil
 		}
 	}
-}
-
-// part adds what a token does to the answer.
-func (out *events) part(t *telling, p part, begun []bool) error {
-	if !begun[p.choice] {
-		begun[p.choice] = true
-		if err := out.begin(t, p.choice); err != nil {
-			return err
-		}
-	}
-	if p.text != "" || t.q.logprobs >= 0 || t.q.givesIDs || t.q.entropy {
-		if err := out.choice(t, p, nil); err != nil {
-			return err
-		}
-	}
-	if p.finish == "" {
-		return nil
-	}
-	for i, c := range t.callsOf(p.choice, p.calls) {
-		if err := out.call(p.choice, i, c); err != nil {
-			return err
-		}
-	}
-	return out.choice(t, part{choice: p.choice}, &p.finish)
-}
-
-// begin adds what stands in front of a choice: the role of a chat, or the prompt that is
-// echoed.
-func (out *events) begin(t *telling, i int) error {
-	c, empty, prompt := choice{Index: i}, "", i/t.q.n
-	switch {
-	case t.q.chat:
-		c.Delta = &message{Role: "assistant", Content: &empty}
-		if t.q.givesIDs {
-			a := t.head
-			a.PromptIDs, a.Choices = t.q.prompts[prompt], []choice{c}
-			return out.addAnswer(a)
-		}
-	case t.q.echo:
-		c.Text = &t.echoed[prompt]
-		_, c.PromptIDs = t.promptFacts(prompt)
-	case t.q.givesIDs:
-		c.Text, c.PromptIDs = &empty, t.q.prompts[prompt]
-	default:
-		return nil
-	}
-	return out.addChoice(c)
-}
-
-// call adds a call of a tool: what is called, then the arguments.
-func (out *events) call(of, i int, c toolCall) error {
-	arguments := toolCall{Index: &i, Function: calledByName{Arguments: c.Function.Arguments}}
-	c.Index, c.Function.Arguments = &i, ""
-	for _, part := range []toolCall{c, arguments} {
-		if err := out.addChoice(choice{Index: of, Delta: &message{Calls: []toolCall{part}}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// choice adds a part of one choice, or its end.
-func (out *events) choice(t *telling, p part, finish *string) error {
-	c := choice{Index: p.choice, Finish: finish}
-	t.tokenFacts(&c, p.tokens)
-	if finish == nil {
-		c.Logprobs = t.logprobs(p.tokens, p.offset, false)
-	}
-	if t.q.chat {
-		c.Delta = &message{Content: &p.text}
-		if finish != nil {
-			c.Delta.Content = nil
-		}
-	} else {
-		c.Text = &p.text
-	}
-	if err := out.addChoice(c); err != nil || out.added.Len() < maxAdded {
-		return err
-	}
-	return out.send() // to a slow reader there is much to tell
-}
-
-const maxAdded = 64 << 10 // bytes
-
-// close ends a stream that is whole.
-func (out *events) close(t *telling, begun []bool) error {
-	length := "length"
-	for i := range begun {
-		if begun[i] {
-			continue
-		}
-		// No token was to be drawn.
-		if err := out.begin(t, i); err != nil {
-			return err
-		}
-		if err := out.choice(t, part{choice: i, tokens: []sample.Token{}}, &length); err != nil {
-			return err
-		}
-	}
-	if t.q.usage {
-		a := t.head
-		a.Choices, a.Usage = []choice{}, t.usage()
-		if err := out.addAnswer(a); err != nil {
-			return err
-		}
-	}
-	out.add([]byte("[DONE]"))
-	return nil
 }

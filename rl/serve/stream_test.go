@@ -19,7 +19,7 @@ func TestEvents(t *testing.T) {
 	head := answer{ID: `cmpl-"1"`, Object: "text_completion", Created: 3, Model: "a<b>\u2028]}", Fingerprint: "f", Seed: 1 << 52}
 	text, length, id := "é\x00\xff]}\n", "length", 2
 	w := httptest.NewRecorder()
-	out, err := newEvents(w, head)
+	out, err := chunksOf(head, &telling{}, &events{w: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestEvents(t *testing.T) {
 	for _, c := range []choice{
 		{},
 		{Index: 3, Text: &text, Finish: &length, IDs: []int{1, 2}},
-		{Delta: &message{Content: &text, Calls: []toolCall{{Index: &id}}}, Logprobs: &chatLogprobs{Content: []chatLogprob{}}},
+		{Delta: &delta{Content: &text, Calls: []toolCall{{Index: &id}}}, Logprobs: &chatLogprobs{Content: []chatLogprob{}}},
 	} {
 		if err := out.addChoice(c); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestEvents(t *testing.T) {
 
 // streaming begins a stream of n choices in a bubble of testing/synctest; end ends it.
 func streaming(t *testing.T, s *Server, n int) (f *feed, w *counted, end func()) {
-	q := newQuery(false)
+	q := newQuery(completionWire)
 	q.on, q.stream, q.n, q.prompts, q.givesIDs = s.served, true, n, [][]int{{1}}, true
 	f, w = newFeed(s.streamPace), &counted{ResponseRecorder: httptest.NewRecorder()}
 	done := make(chan struct{})

@@ -10,7 +10,9 @@ import (
 
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/chat"
 )
 
 // templates write calls as the families do, and little else. That of Hermes is
@@ -31,10 +33,19 @@ const hermes = "hermes"
 // calling is a server of the tiny model with a template of a family.
 func calling(t testing.TB, family string, change func(*Options)) *Server {
 	t.Helper()
-	m := tiny(t, refdev.New())
+	s := serving(t, withTemplate(t, tiny(t, refdev.New()), family), change)
+	if s.calls == nil || s.calls.Family != family {
+		t.Fatalf("%s is %v", family, s.calls)
+	}
+	return s
+}
+
+// withTemplate gives a model a chat template.
+func withTemplate(t testing.TB, m *model.Model, name string) *model.Model {
+	t.Helper()
 	dir := t.TempDir()
-	template := []byte(templates[family])
-	if family == hermes {
+	template := []byte(templates[name])
+	if name == hermes {
 		var err error
 		if template, err = os.ReadFile(filepath.Join("testdata", "clients", "chat_template.jinja")); err != nil {
 			t.Fatal(err)
@@ -55,11 +66,7 @@ func calling(t testing.TB, family string, change func(*Options)) *Server {
 	if m.Tokenizer, err = text.ReadFolder(dir); err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, m, change)
-	if s.calls == nil || s.calls.Family != family {
-		t.Fatalf("%s is %v", family, s.calls)
-	}
-	return s
+	return m
 }
 
 const someTools = `"tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object","properties":{"a":{"type":"integer","minimum":0,"maximum":9},"b":{"enum":["x","y"]}},"required":["a","b"],"additionalProperties":false}}},{"type":"function","function":{"name":"now"}}]`
@@ -179,7 +186,11 @@ func TestCaller(t *testing.T) {
 // TestToolsTold: calls and answers of earlier turns reach the template.
 func TestToolsTold(t *testing.T) {
 	s := calling(t, hermes, nil)
-	ids, f := s.chatPrompt(json.RawMessage(`[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\": 1}"}}]},{"role":"tool","tool_call_id":"c1","content":"2"}]`), "messages", nil)
+	turns, f := readTurns("messages", json.RawMessage(`[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\": 1}"}}]},{"role":"tool","tool_call_id":"c1","content":"2"}]`))
+	if f != nil {
+		t.Fatal(f)
+	}
+	ids, f := s.chatPrompt(turns, "messages", chat.Conversation{})
 	if f != nil {
 		t.Fatal(f)
 	}

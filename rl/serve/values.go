@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,10 +14,16 @@ import (
 // wholeIn is a whole number of a range.
 func wholeIn(name string, raw json.RawMessage, low, high int) (int, *fault) {
 	n, err := strconv.Atoi(string(bytes.TrimSpace(raw)))
-	if err != nil || n < low || n > high {
-		return 0, bad(name, "%s is %s; accepted: whole numbers from %d to %d", name, kindOf(raw), low, high)
+	code := "invalid_type"
+	switch {
+	case n < low && (err == nil || errors.Is(err, strconv.ErrRange)):
+		code = "integer_below_min_value"
+	case n > high:
+		code = "integer_above_max_value"
+	case err == nil:
+		return n, nil
 	}
-	return n, nil
+	return 0, coded(code, name, "%s is %s; accepted: whole numbers from %d to %d", name, kindOf(raw), low, high)
 }
 
 // whole reads a whole number of a range.
@@ -32,22 +39,32 @@ func natural[T any](set func(*T, uint64)) reader[T] {
 	return func(into *T, name string, raw json.RawMessage) *fault {
 		n, err := strconv.ParseUint(string(bytes.TrimSpace(raw)), 10, 64)
 		if err != nil {
-			return bad(name, "%s is %s; accepted: whole numbers from 0 to %d", name, kindOf(raw), uint64(math.MaxUint64))
+			code := "invalid_type"
+			if i, err := strconv.Atoi(string(bytes.TrimSpace(raw))); err == nil && i < 0 {
+				code = "integer_below_min_value"
+			}
+			return coded(code, name, "%s is %s; accepted: whole numbers from 0 to %d", name, kindOf(raw), uint64(math.MaxUint64))
 		}
 		set(into, n)
 		return nil
 	}
 }
 
-// real reads a number that is accepted.
-func real[T any](accepted string, ok func(float64) bool, at func(*T) *float64) reader[T] {
+// real reads a number up to high that is accepted.
+func real[T any](accepted string, high float64, ok func(float64) bool, at func(*T) *float64) reader[T] {
 	return func(into *T, name string, raw json.RawMessage) *fault {
 		var x float64
-		if json.Unmarshal(raw, &x) != nil || !ok(x) {
-			return bad(name, "%s is %s; accepted: %s", name, kindOf(raw), accepted)
+		code := "decimal_below_min_value"
+		switch err := json.Unmarshal(raw, &x); {
+		case err != nil:
+			code = "invalid_type"
+		case x > high:
+			code = "decimal_above_max_value"
+		case ok(x):
+			*at(into) = x
+			return nil
 		}
-		*at(into) = x
-		return nil
+		return coded(code, name, "%s is %s; accepted: %s", name, kindOf(raw), accepted)
 	}
 }
 
@@ -55,7 +72,7 @@ func real[T any](accepted string, ok func(float64) bool, at func(*T) *float64) r
 func truth[T any](at func(*T) *bool) reader[T] {
 	return func(into *T, name string, raw json.RawMessage) *fault {
 		if json.Unmarshal(raw, at(into)) != nil {
-			return bad(name, "%s is %s; accepted: true, false", name, kindOf(raw))
+			return invalidType(name, "%s is %s; accepted: true, false", name, kindOf(raw))
 		}
 		return nil
 	}
@@ -65,7 +82,7 @@ func truth[T any](at func(*T) *bool) reader[T] {
 func word[T any](at func(*T) *string) reader[T] {
 	return func(into *T, name string, raw json.RawMessage) *fault {
 		if json.Unmarshal(raw, at(into)) != nil {
-			return bad(name, "%s is %s; accepted: a text", name, kindOf(raw))
+			return invalidType(name, "%s is %s; accepted: a text", name, kindOf(raw))
 		}
 		return nil
 	}
@@ -83,7 +100,7 @@ func raw[T any](at func(*T) *json.RawMessage) reader[T] {
 func ids(name string, value json.RawMessage) ([]int, *fault) {
 	var found []*int
 	if json.Unmarshal(value, &found) != nil || slices.Contains(found, nil) {
-		return nil, bad(name, "%s is not a list of token ids; accepted: a list of whole numbers", name)
+		return nil, invalidType(name, "%s is not a list of token ids; accepted: a list of whole numbers", name)
 	}
 	list := make([]int, len(found))
 	for i, id := range found {
@@ -132,7 +149,7 @@ func stops[T any](at func(*T) *[]string) reader[T] {
 		if json.Unmarshal(value, &one) == nil {
 			found = []*string{&one}
 		} else if json.Unmarshal(value, &found) != nil || slices.Contains(found, nil) {
-			return bad(name, "%s is %s; accepted: a text, or a list of texts", name, kindOf(value))
+			return invalidType(name, "%s is %s; accepted: a text, or a list of texts", name, kindOf(value))
 		}
 		const most, longest = 16, 256
 		if len(found) > most {
