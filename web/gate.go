@@ -108,6 +108,16 @@ func (d gated) Submit(p gpu.Program) error {
 	return d.Device.Submit(p)
 }
 
+// software is the name of a GPU that the browser offers and computes on the processor itself; "": it
+// offers none.
+func software() string {
+	infos, _ := gpu.List() // what cannot be listed is not there
+	if i := slices.IndexFunc(infos, func(i gpu.Info) bool { return i.Usable && i.Kind == gpu.CPU }); i >= 0 {
+		return infos[i].Name
+	}
+	return ""
+}
+
 // openDevice opens the visitor's GPU. Where the browser offers none, or one that it
 // computes on the processor itself, the plain-Go device is there: it is ten times as fast
 // as SwiftShader. RLZERO_DEVICE, from the address of the page, names another.

@@ -64,6 +64,7 @@ var actions = map[string]action{
 	"pause":    steer(paused),
 	"remove":   remove,
 	"sample":   continuePrompt,
+	"standing": standing,
 	"step":     steer(stepping),
 	"train":    train,
 	"watch":    watch,

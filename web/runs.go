@@ -176,6 +176,21 @@ func resume(p *program, c call) (any, []byte, error) {
 	return nil, nil, p.start(id, opened, true)
 }
 
+// standing says what a run can go on from: {run} -> {checkpoint}, the step of its newest; -1: there
+// is none, and it would begin anew.
+func standing(_ *program, c call) (any, []byte, error) {
+	_, dir, err := named(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, _, err := store.Latest(store.OS(), dir)
+	step := -1
+	if found != nil {
+		step = found.Step()
+	}
+	return map[string]int{"checkpoint": step}, nil, err
+}
+
 // control runs the recipe of a run again, with rewards that are random.
 func control(p *program, c call) (any, []byte, error) {
 	id, dir, err := named(c)
@@ -302,5 +317,5 @@ func about(p *program, _ call) (any, []byte, error) {
 		p, _ := presets.Find(name)
 		list = append(list, preset{p.Name, p.About, p.Text})
 	}
-	return map[string]any{"version": version, "device": caps.Name, "driver": caps.Driver, "tier": caps.Tier, "gpu": caps.Kind != gpu.Reference, "presets": list}, nil, nil
+	return map[string]any{"version": version, "device": caps.Name, "driver": caps.Driver, "tier": caps.Tier, "gpu": caps.Kind != gpu.Reference, "software": software(), "presets": list}, nil, nil
 }

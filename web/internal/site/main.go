@@ -3,18 +3,23 @@
 //
 //	site DIR WASM_EXEC.js
 //
-// Texts get a compressed copy beside them for servers that can send it. The
-// program, DIR/rlzero.wasm, is replaced by its compressed form: the worker unpacks it, so
-// that it is small on the way from any server. make web runs this; nothing else needs it.
+// Texts get compressed copies beside them, .br and .gz, for servers that can send them. The
+// program, DIR/rlzero.wasm, is replaced by its compressed forms: the worker unpacks the .gz, so
+// that it is small on the way from any server, and a server that can sends the .br in its place.
+// make web runs this; nothing else needs it.
 package main
 
 import (
 	"bytes"
 	"compress/gzip"
 	"embed"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/andybalholm/brotli"
 
 	"github.com/rlzero/rlzero/rl/page"
 )
@@ -60,7 +65,7 @@ func write(dir, exec string) error {
 		if err := put(dir, name, data); err != nil {
 			return err
 		}
-		if err := put(dir, name+".gz", packed(data)); err != nil {
+		if err := putPacked(dir, name, data, brotli.BestCompression); err != nil {
 			return err
 		}
 	}
@@ -69,24 +74,33 @@ func write(dir, exec string) error {
 	if err != nil {
 		return err
 	}
-	if err := put(dir, "rlzero.wasm.gz", packed(wasm)); err != nil {
+	if err := putPacked(dir, "rlzero.wasm", wasm, programLevel); err != nil {
 		return err
 	}
 	return os.Remove(program)
 }
 
-func put(dir, name string, data []byte) error {
-	return os.WriteFile(filepath.Join(dir, name), data, 0o644)
+// programLevel is brotli's for the program: the best takes minutes and saves a twentieth more.
+const programLevel = 6
+
+// putPacked writes the compressed forms of a file, without a time or a name in them.
+func putPacked(dir, name string, data []byte, level int) error {
+	var br, gz bytes.Buffer
+	g, err := gzip.NewWriterLevel(&gz, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	for _, w := range []io.WriteCloser{brotli.NewWriterLevel(&br, level), g} {
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(put(dir, name+".br", br.Bytes()), put(dir, name+".gz", gz.Bytes()))
 }
 
-// packed is data compressed, without a time or a name in it.
-func packed(data []byte) []byte {
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil { // the level is one that there is
-		panic(err)
-	}
-	w.Write(data) // to memory: it never fails
-	w.Close()
-	return out.Bytes()
+func put(dir, name string, data []byte) error {
+	return os.WriteFile(filepath.Join(dir, name), data, 0o644)
 }

@@ -29,6 +29,7 @@ R.program = (() => {
   }
   return {
     ready,
+    ended: () => dead, // why the program has ended, "" while it has not
     on(f) { heard.push(f); },
     // ask is a request: {value, bytes}. files are [{name, bytes}]; note is told what comes before the answer.
     ask(what, args, files, note) {
@@ -47,7 +48,8 @@ R.fetch = async (path, options) => {
   const { value, bytes } = await R.program.ask("fetch", { path, range });
   return new Response(value.status === 204 ? null : bytes, { status: value.status });
 };
-R.events = (heard) => { R.program.ask("watch", {}, [], (line) => heard(own(JSON.parse(line)))).catch(() => {}); };
+R.events = (heard, lost) => { R.program.ask("watch", {}, [], (line) => heard(own(JSON.parse(line)))).catch(() => lost(true)); };
+R.gone = () => [R.h("b", {}, "The program has ended: "), R.program.ended(), ". Load this page again. Continue goes on from the last checkpoint of a run."];
 
 // R.jobs are the runs that the program works on: {state, line, device, speed}.
 R.jobs = new Map();

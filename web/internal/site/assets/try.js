@@ -10,14 +10,17 @@ const speeds = (r) => [["sampling", "rollout/tokens_per_s"], ["training", "train
 const button = (text, onclick, more) => R.h("button", { type: "button", onclick, ...more }, text);
 const complaint = (e) => [e.message, ...(e.hints || [])].join("\n");
 
+// turn switches a button on or off. Without the program all are off.
+const turn = (b, on) => { if (on && !R.program.ended()) b.removeAttribute("aria-disabled"); else b.setAttribute("aria-disabled", "true"); };
+
 // working disables a button while its work is done, and shows what went wrong in a place.
 const working = (place, work) => async (e) => {
   const b = e.submitter || e.currentTarget;
   if (b.getAttribute("aria-disabled") === "true") return;
-  b.setAttribute("aria-disabled", "true");
+  turn(b, false);
   place.replaceChildren();
   try { await work(); } catch (err) { place.replaceChildren(R.h("p", { class: "failed", role: "alert" }, complaint(err))); }
-  b.removeAttribute("aria-disabled");
+  turn(b, true);
 };
 
 // save gives bytes to the visitor as a file.
@@ -52,8 +55,14 @@ const start = (() => {
     const text = editor.value;
     try {
       const { value } = await R.program.ask("check", { name: chosen.name, text });
-      if (text === editor.value) faults.replaceChildren(R.h("p", { class: "note" }, `This recipe needs ${R.bytes(value.memory)} of GPU memory.`), ...value.notes.map((n) => R.h("p", { class: "note" }, n)));
-    } catch (e) { if (text === editor.value) faults.replaceChildren(faultList(e)); }
+      if (text !== editor.value) return;
+      turn(go, true);
+      faults.replaceChildren(R.h("p", { class: "note" }, `This recipe needs ${R.bytes(value.memory)} of GPU memory.`), ...value.notes.map((n) => R.h("p", { class: "note" }, n)));
+    } catch (e) {
+      if (text !== editor.value) return;
+      turn(go, false);
+      faults.replaceChildren(faultList(e));
+    }
   };
   editor.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(check, 300); });
 
@@ -118,8 +127,8 @@ const start = (() => {
 
 function withoutGPU(about) {
   return R.h("div", { class: "device without" },
-    R.h("p", {}, R.h("b", {}, "This browser offers no GPU here."), " The program computes on the processor instead, in plain Go. That is slow, and the same in every other way: begin with the smallest recipe."),
-    R.h("details", {}, R.h("summary", {}, "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
+    R.h("p", {}, R.h("b", {}, about.software ? `This browser computes WebGPU on the processor (${about.software}).` : "This browser offers no GPU here."), ` The program computes on the processor ${about.software ? "itself, which is faster" : "instead"}, in plain Go. That is slow, and the same in every other way: begin with the smallest recipe.`),
+    R.h("details", {}, R.h("summary", {}, about.software ? "How to have it use a graphics card" : "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
 }
 
 // LARGEST is how many bytes a model may have: the program has 4 GiB of memory, where a file
@@ -258,15 +267,29 @@ function makeBar(r) {
     R.go("runs");
   }));
   const el = R.h("section", { class: "bar", "aria-label": "this run" }, R.h("div", { class: "says" }, state, " ", about), R.h("div", { class: "buttons" }, pause, go, step, again, control, beside, asked, pack("Download the run"), model, remove), trouble, wrong);
+  let saved, seen = ""; // the step of the newest checkpoint, and what the run was when it was asked for
   const refresh = () => {
+    draw();
+    stands();
+  };
+  // stands asks from where the run would go on, and whether it has a model yet.
+  const stands = async () => {
+    const mark = r.version + " " + r.state;
+    if (mark === seen || (saved >= 0 && R.jobs.has(r.id) && r.state === "running")) return;
+    seen = mark;
+    try { saved = (await R.program.ask("standing", { run: r.id })).value.checkpoint; } catch { return; } // the run is removed, or the program has ended
+    draw();
+  };
+  const draw = () => {
     const job = R.jobs.get(r.id) || {}, now = job.state || r.state, busy = now === "running" || now === "stepping", held = now === "paused";
     const focus = document.activeElement;
     state.textContent = STATES[now] || now;
     state.className = "light " + now;
-    about.textContent = [job.device, speeds(r), busy && !r.rows.length ? job.line : ""].filter(Boolean).join(" · ");
+    const ended = !busy && !held && now !== "finished";
+    about.textContent = [job.device, speeds(r), busy && !r.rows.length ? job.line : "", !ended || saved == null ? "" : saved >= 0 ? `goes on after step ${saved.toLocaleString("en")}, its last checkpoint` : "has no checkpoint yet, and begins anew"].filter(Boolean).join(" · ");
     trouble.replaceChildren(...(job.error ? [R.h("p", { class: "failed", role: "alert" }, job.error)] : []));
     const rewarded = r.facts && r.facts.stages.some((s) => s.kind === "rl"), controlled = [...R.runs.keys()].some((id) => id.startsWith(r.id + "-random"));
-    const shown = [[pause, busy], [go, held], [step, held], [again, !busy && !held && now !== "finished"], [control, rewarded && !r.facts.control && !controlled], [beside, controlled], [asked, r.rows.length > 0], [model, r.rows.length > 0], [remove, !busy && !held]];
+    const shown = [[pause, busy], [go, held], [step, held], [again, ended], [control, rewarded && !r.facts.control && !controlled], [beside, controlled], [asked, saved >= 0], [model, saved >= 0], [remove, !busy && !held]];
     for (const [e, is] of shown) e.hidden = !is;
     if (focus && focus.hidden && el.contains(focus)) (busy ? pause : held ? go : again).focus();
   };
@@ -274,6 +297,7 @@ function makeBar(r) {
 }
 
 R.program.on((e) => {
+  if (e.event === "ended") for (const b of [...document.querySelectorAll(".try button, .bar button, #ask button, #doctor button"), ...[...bars.values()].flatMap(({ el }) => [...el.querySelectorAll("button")])]) turn(b, false);
   if (e.event !== "job") return;
   const { state, line, device, error } = e, was = R.jobs.get(e.run) || {};
   const job = { state, device: device || was.device, line: line || was.line, error };
@@ -294,7 +318,7 @@ for (const s of R.screens) {
     if (update) s.update = (el, r, params) => { bar(r); return update(el, r, params); };
     s.keys = { p: ["pause, or go on", () => { const b = document.querySelector(".bar .pace:not([hidden])"); if (b) b.click(); }], ...s.keys };
   }
-  else {
+  else if (s.name === "runs") {
     s.title = "Try";
     s.update = (el, r, params) => {
       const list = el.querySelector(".list");

@@ -53,7 +53,7 @@ function reason(last) {
 // file, and few compress by themselves.
 function unpacked(response) {
   if (!response.ok) throw new Error(`rlzero.wasm.gz: the server answers ${response.status}`);
-  const packed = response.headers.get("Content-Encoding") !== "gzip"; // some servers take the name as an encoding
+  const packed = !response.headers.get("Content-Encoding"); // some servers take the name as an encoding, or send the .br in its place
   const body = packed ? response.body.pipeThrough(new DecompressionStream("gzip")) : response.body;
   return new Response(body, { headers: { "Content-Type": "application/wasm" } });
 }
