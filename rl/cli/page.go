@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -114,39 +115,48 @@ func ended(err error) error {
 	return err
 }
 
-// besidePage is the page of a run that is about to train; nil: none is wanted, and no
-// socket is opened.
+// besidePage is the page of a run that trains; before it is open, and where none is wanted, there
+// is no socket.
 type besidePage struct {
+	url  string
 	runs *page.Runs
 	stop context.CancelFunc
 	done chan error
 }
 
-// pageBeside begins to serve the page of train --page.
-func pageBeside(ctx context.Context, c *cli.Context) (*besidePage, error) {
+// open begins to serve the page of train --page.
+func (p *besidePage) open(ctx context.Context, c *cli.Context) error {
 	if !c.Bool("page") {
-		return nil, nil
+		return nil
 	}
 	server, err := listenPage(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &besidePage{runs: &page.Runs{}, done: make(chan error, 1)}
+	p.url, p.runs, p.done = server.URL(), &page.Runs{}, make(chan error, 1)
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() { p.done <- server.Serve(ctx, p.runs.Handler()) }()
-	return p, nil
+	return nil
 }
 
 // show adds a run that may not have its folder yet.
 func (p *besidePage) show(dir string) {
-	if p != nil {
+	if p.runs != nil {
 		p.runs.Add(dir)
 	}
 }
 
-// close ends the page with the run.
+// stay keeps the page after a run that is complete, where a person sits at a terminal, until Ctrl-C.
+func (p *besidePage) stay(c *cli.Context) {
+	if p.runs != nil && progress.Live(c.App.ErrWriter) {
+		fmt.Fprintf(c.App.ErrWriter, "  page    %s until Ctrl-C\n", p.url)
+		untilInterrupted(c)
+	}
+}
+
+// close ends the page.
 func (p *besidePage) close() {
-	if p != nil {
+	if p.runs != nil {
 		p.stop()
 		<-p.done
 	}

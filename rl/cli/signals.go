@@ -15,16 +15,28 @@ import (
 // does everywhere else. What was told to be ignored, as nohup does with SIGHUP and a
 // shell with SIGINT for a command in the background, stays ignored.
 func interruptible(c *cli.Context) (ctx context.Context, done func()) {
+	ctx, stop := signal.NotifyContext(c.Context, interrupts()...)
+	unused := context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; press Ctrl-C again to stop at once")
+	})
+	return ctx, func() { unused(); stop() }
+}
+
+// untilInterrupted waits for the first interrupt: there is nothing to save.
+func untilInterrupted(c *cli.Context) {
+	ctx, stop := signal.NotifyContext(c.Context, interrupts()...)
+	defer stop()
+	<-ctx.Done()
+}
+
+// interrupts are the signals that end a program, but for those that it was told to ignore.
+func interrupts() []os.Signal {
 	signals := []os.Signal{syscall.SIGTERM}
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
 			signals = append(signals, s)
 		}
 	}
-	ctx, stop := signal.NotifyContext(c.Context, signals...)
-	unused := context.AfterFunc(ctx, func() {
-		stop()
-		fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; press Ctrl-C again to stop at once")
-	})
-	return ctx, func() { unused(); stop() }
+	return signals
 }

@@ -86,7 +86,7 @@ the best; gain is the last evaluation against the first, behind that against the
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the whole recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print what the run came to, or the dry run, as JSON"},
-			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; print the link"},
+			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains, and on a terminal after it too, until Ctrl-C; print the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			verboseFlag, deviceFlag, tierFlag,
 		}, workerFlags...),
@@ -98,6 +98,17 @@ func train(c *cli.Context) error {
 	if c.IsSet("listen") && !c.Bool("page") {
 		return usagef("--listen needs --page")
 	}
+	var page besidePage
+	defer page.close()
+	if err := trainBeside(c, &page); err != nil {
+		return err
+	}
+	page.stay(c) // the run has given back its device
+	return nil
+}
+
+// trainBeside trains, and shows the run on a page.
+func trainBeside(c *cli.Context, page *besidePage) error {
 	opened, dir, err := trainRecipe(c)
 	if err != nil {
 		return err
@@ -126,11 +137,9 @@ func train(c *cli.Context) error {
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
 	ctx, done := interruptible(c)
 	defer done()
-	page, err := pageBeside(ctx, c)
-	if err != nil {
+	if err := page.open(ctx, c); err != nil {
 		return err
 	}
-	defer page.close()
 	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir, o.Dir = at, at
