@@ -332,6 +332,22 @@ func (b *Browser) Click(selector string) {
 	b.Eval("document.querySelector("+string(quoted)+").click()", nil)
 }
 
+// Paper is the page as a PDF, as it is printed.
+func (b *Browser) Paper() []byte {
+	b.t.Helper()
+	var out struct{ Data string }
+	b.call("Page.printToPDF", map[string]any{"printBackground": true, "preferCSSPageSize": true}, &out)
+	data, err := base64.StdEncoding.DecodeString(out.Data)
+	must(b.t, err)
+	return data
+}
+
+// Scripts lets pages that are opened from now on run theirs, or not.
+func (b *Browser) Scripts(run bool) {
+	b.t.Helper()
+	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !run}, nil)
+}
+
 // Picture is the page as a PNG; whole: down to its end.
 func (b *Browser) Picture(whole bool) []byte {
 	b.t.Helper()

@@ -50,7 +50,7 @@ var never = []struct {
 // (CONTRIBUTING.md).
 var modules = []struct{ name, where string }{
 	{"github.com/BurntSushi/toml", "internal/settings rl/algo rl/doctor rl/receipt rl/recipe/presets"},
-	{"github.com/andybalholm/brotli", "rl/table/internal/parquet"},
+	{"github.com/andybalholm/brotli", "rl/page rl/table/internal/parquet web/internal/site"},
 	{"github.com/cogentcore/webgpu", "gpu/webgpu/internal/wgpu"},
 	{"github.com/dlclark/regexp2/v2", "model/text"},
 	{"github.com/ebitengine/purego", "gpu/internal/vk"},

@@ -6,14 +6,18 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
 	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 // served is the address of a page that shows the runs of a folder.
@@ -21,16 +25,23 @@ func served(t testing.TB, root string) string {
 	t.Helper()
 	runs, err := Open(root)
 	must(t, err)
-	server, err := web.Listen(web.Default)
+	url, stop := servedAt(t, web.Default, runs.Handler())
+	t.Cleanup(stop)
+	return url
+}
+
+// servedAt serves a page at an address until it is stopped.
+func servedAt(t testing.TB, address string, page http.Handler) (url string, stop func()) {
+	t.Helper()
+	server, err := web.Listen(address)
 	must(t, err)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- server.Serve(ctx, runs.Handler()) }()
-	t.Cleanup(func() {
-		stop()
+	go func() { done <- server.Serve(ctx, page) }()
+	return server.URL(), func() {
+		end()
 		must(t, <-done)
-	})
-	return server.URL()
+	}
 }
 
 // quiet fails where the browser has complained: an error on the console, an exception, a
@@ -94,7 +105,7 @@ func TestScreens(t *testing.T) {
 			b.View(width, 900, dark)
 			b.Open("about:blank", "true")
 			b.Open(url, "window.shownHash != null")
-			visits := []string{"#/"}
+			visits := []string{"#/", "#/?runs=sums-1", "#/overlay"}
 			for n, run := range []string{"empty", "live", "sums-1", "random"} {
 				if os.Getenv("RLZERO_LONG") == "" && dark != ((i+n)%2 == 1) {
 					continue
@@ -144,7 +155,7 @@ func TestAccessible(t *testing.T) {
 	b := browser.Start(t)
 	url := served(t, shown(t))
 	long := os.Getenv("RLZERO_LONG") != ""
-	hashes := []string{"#/", "#/run/sums-1/completions?step=31&group=1&tokens=1", "#/run/sums-1/completions?step=30&group=2&diff=1"}
+	hashes := []string{"#/", "#/overlay", "#/run/sums-1/completions?step=31&group=1&tokens=1", "#/run/sums-1/completions?step=30&group=2&diff=1"}
 	for _, run := range []string{"sums-1", "live", "random", "empty"} {
 		for _, s := range screens {
 			if long || run == "sums-1" {
@@ -284,19 +295,22 @@ func TestReceipt(t *testing.T) {
 	root := shown(t)
 	b := browser.Start(t)
 	url := served(t, root)
-	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 6")
-	if got := text(b, "#receipt"); strings.Contains(got, "differs") {
+	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 7")
+	if got := text(b, "#receipt"); strings.Count(got, "✓ equal") != 7 || !strings.Contains(got, "heldout.jsonl") || !strings.Contains(got, "Not compared here: 1 checkpoint, the data.") {
 		t.Errorf("the receipt says %q", got)
 	}
+	quiet(t, b, "the receipt")
+	must(t, os.Remove(filepath.Join(root, "sums-1", "heldout.jsonl")))
 	file := filepath.Join(root, "sums-1", "evaluations.jsonl")
 	data, err := os.ReadFile(file)
 	must(t, err)
 	must(t, os.WriteFile(file, append(data, '\n'), 0o644))
 	b.Open("about:blank", "true")
-	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 6")
-	if got := text(b, "#receipt"); strings.Count(got, "differs") != 1 {
+	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 7")
+	if got := text(b, "#receipt"); strings.Count(got, "differs") != 1 || strings.Count(got, "no such file") != 1 {
 		t.Errorf("the receipt says %q", got)
 	}
+	quiet(t, b, "the receipt of a run that lacks a file")
 }
 
 // TestReloads: two reloads at once read each line once.
@@ -343,7 +357,7 @@ func TestOneFile(t *testing.T) {
 	data, err := runs.File(Room)
 	must(t, err)
 	b := opened(t, data, "window.shownHash === '#/run/sums-1/now'")
-	for _, s := range append(screens, "completions?step=31&group=1&tokens=1", "completions?q=7") {
+	for _, s := range append(slices.Clone(screens), "completions?step=31&group=1&tokens=1", "completions?q=7") {
 		visit(b, "#/run/sums-1/"+s)
 		quiet(t, b, s)
 	}
@@ -357,7 +371,10 @@ func TestOneFile(t *testing.T) {
 		t.Errorf("the curves of a file are %+v", drawings)
 	}
 	visit(b, "#/run/sums-1/trust")
-	b.Wait("document.querySelectorAll('#receipt .verdict.right').length === 6") // all of it fits
+	b.Wait("document.querySelectorAll('#receipt .verdict.right').length === 6")  // all of it fits
+	if got := text(b, "#receipt"); strings.Count(got, "not in this file") != 1 { // heldout.jsonl
+		t.Errorf("the receipt says %q", got)
+	}
 	visit(b, "#/run/sums-1/report")
 	for _, says := range []string{"Accuracy by stage", "The first problems, not selected", "Training groups", "policy/entropy", "to the bit", "a device", "max_completion_tokens = 12"} {
 		if got := text(b, "main"); !strings.Contains(got, says) {
@@ -475,4 +492,112 @@ func TestPrint(t *testing.T) {
 	b.Eval("dispatchEvent(new Event('afterprint'))", nil)
 	b.Wait("document.querySelector('main canvas')")
 	quiet(t, b, "printing")
+}
+
+// TestPaper: the report of a run goes to eight pages at most, with their numbers; the scripts'
+// drawings come back after it.
+func TestPaper(t *testing.T) {
+	dir := filepath.Join(shown(t), "sums-1")
+	preset, err := recipe.Load("countdown-tiny", nil)
+	must(t, err)
+	write(t, dir, "recipe.toml", strings.Replace(preset.Resolved(), `name = "countdown-tiny"`, `name = "sums"`, 1))
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, filepath.Dir(dir))+"#/run/sums-1/report", "document.querySelectorAll('main figure').length > 20")
+	b.Wait("[...document.querySelectorAll('main figure .plot')].every((p) => p.querySelector('svg'))")
+	width := "document.querySelector('.part.curves figure svg').getAttribute('width')"
+	var before, after string
+	b.Eval(width, &before)
+	paper := b.Paper()
+	pages := len(regexp.MustCompile(`/Type\s*/Page\b`).FindAll(paper, -1))
+	if t.Logf("%d pages", pages); pages < 3 || pages > 8 {
+		t.Errorf("the report has %d pages", pages)
+	}
+	if b.Eval(width, &after); before != after {
+		t.Errorf("a chart was %s wide, and is %s after printing", before, after)
+	}
+	quiet(t, b, "the paper")
+}
+
+// TestWithoutScripts: a file says what a run came to, in a table and as SVG, where no scripts run.
+func TestWithoutScripts(t *testing.T) {
+	runs, err := Open(filepath.Join(shown(t), "sums-1"))
+	must(t, err)
+	data, err := runs.File(Room)
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "page.html")
+	must(t, os.WriteFile(file, data, 0o644))
+	b := browser.Start(t)
+	b.Scripts(false)
+	b.Open("file://"+file, "document.readyState === 'complete'")
+	got := text(b, "main")
+	for _, says := range []string{"sums-1: accuracy 30.0 → 73.0 %", "before training", "68.0 % to 78.0 %", "64 × 8", "reward/mean", "policy/entropy"} {
+		if !strings.Contains(got, says) {
+			t.Errorf("the page does not say %q: %s", says, got)
+		}
+	}
+	var drawn int
+	if b.Eval("document.querySelectorAll('main figure svg path.line').length", &drawn); drawn < 10 {
+		t.Errorf("%d curves are drawn", drawn)
+	}
+	quiet(t, b, "the page without scripts")
+}
+
+// TestOverlay: recipes lie over each other, the seeds of one as a band; the address holds which runs,
+// and which part of the steps, and the list of runs makes it.
+func TestOverlay(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, shown(t)), "window.shownHash != null")
+	for _, name := range []string{"sums", "random"} {
+		b.Eval(fmt.Sprintf("document.querySelector('input[aria-label=\"choose %s\"]').click()", name), nil)
+		b.Wait(fmt.Sprintf("document.querySelector('input[aria-label=\"choose %s\"]')?.checked", name))
+	}
+	b.Click("main a.button")
+	at(b, "#/overlay?runs=")
+	chart := "[...document.querySelectorAll('main figure')].find((f) => f.querySelector('h3').textContent === 'reward/mean')"
+	look := func() (got struct {
+		Hash, Label  string
+		Lines, Bands int
+	}) {
+		b.Wait(chart + "?.querySelector('svg')")
+		b.Eval("(() => { const s = "+chart+".querySelector('svg'); return {Hash: location.hash, Label: s.getAttribute('aria-label'), Lines: s.querySelectorAll(\"path.line:not([d=''])\").length, Bands: s.querySelectorAll(\"path.band:not([d=''])\").length}; })()", &got)
+		return got
+	}
+	whole := look()
+	if whole.Lines != 2 || whole.Bands != 2 || !strings.Contains(whole.Hash, "sums-1%2Csums-2%2Csums-3") || !strings.Contains(text(b, ".legend"), "3 seeds") {
+		t.Errorf("the curves are %+v, the legend %q", whole, text(b, ".legend"))
+	}
+	b.Eval("(() => { const s = "+chart+".querySelector('svg'), r = s.getBoundingClientRect(); for (const [type, part] of [['pointerdown', 0.5], ['pointermove', 0.6], ['pointerup', 0.6]]) s.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX: r.left + part * r.width, clientY: r.top + 50 })); })()", nil)
+	b.Wait("location.hash.includes('from=') && window.shownHash === location.hash")
+	part := look()
+	if part.Label == whole.Label || part.Lines != 2 {
+		t.Errorf("a part of the curves is %+v", part)
+	}
+	b.Eval("location.reload()", nil)
+	b.Wait("window.shownHash === location.hash")
+	if again := look(); again != part {
+		t.Errorf("the address shows %+v, and was of %+v", again, part)
+	}
+	b.Eval("[...document.querySelectorAll('main button')].find((e) => e.textContent === 'whole').click()", nil)
+	b.Wait("!location.hash.includes('from=') && window.shownHash === location.hash")
+	if again := look(); again.Label != whole.Label {
+		t.Errorf("the whole is %+v, and was %+v", again, whole)
+	}
+	quiet(t, b, "the curves")
+}
+
+// TestFolds: equal completions of a group are one row, which says how many they are.
+func TestFolds(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, shown(t))+"#/run/sums-1/completions?step=31", "document.querySelector('main table')")
+	var got struct {
+		Rows  int
+		Times []string
+	}
+	b.Eval("({Rows: document.querySelectorAll('main tbody tr').length, Times: [...document.querySelectorAll('main .times')].map((e) => e.textContent.trim())})", &got)
+	if got.Rows != 12 || !slices.Equal(got.Times, []string{"2 ×", "2 ×", "2 ×", "2 ×"}) { // of four groups of four
+		t.Errorf("a step has the rows %+v", got)
+	}
 }

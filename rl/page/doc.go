@@ -20,18 +20,24 @@
 //
 //	GET /runs.json                    runs, with the sizes of their files
 //	GET /metrics.json                 the table of package metrics
-//	GET /events                       text/event-stream: runs that have changed, as in runs.json
-//	GET /run/ID/FILE                  a file of a run that Files names, by range
+//	GET /events                       text/event-stream: runs that have changed, as in runs.json, or
+//	                                  none, every two seconds at least
+//	GET /run/ID/FILE                  a file of a run that Files names or that the receipt has, by range
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see search in index.go
 //	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
 //	GET /run/ID/method.json           what each stage learns by, in formulas
 //
+// Answers of some size are compressed, in brotli or gzip; parts of files are not. A browser that hears
+// nothing of events for 4.5 seconds says that the server is gone, and keeps what it shows.
+//
 // # Drawings and files
 //
 // scale.js has the arithmetic of all drawings: ranges, ticks, bands, smoothing, texts. draw.js
 // draws SVG. uPlot is faster for curves of many points; it draws the screen Curves of a served
-// page, from the same numbers. Printed pages and single files have SVG throughout.
+// page, from the same numbers. Printed pages and single files have SVG throughout. Paper has drawings of
+// its own (R.paper): the style sheet makes them as wide as their column. Without scripts, a
+// single file shows what still.go has written into it.
 //
 // A single file holds the logs of its runs, but completions and tokens only of some steps, spread
 // evenly over the run. So the counts of a run are right, and its receipt can be checked as far as

@@ -65,7 +65,7 @@ func (r *Runs) File(room int) ([]byte, error) {
 			}
 		}
 	}
-	return in.bundle(slices.Concat(scripts, screenScripts, mains))
+	return in.bundle(slices.Concat(scripts, screenScripts, mains), in.still())
 }
 
 // inFile are runs as a file tells of them: what it says of a run that is not finished has to
@@ -83,7 +83,7 @@ func inFile(runs []Run) []Run {
 // file. notes are lines for its foot.
 func Contest(told json.RawMessage, notes []string) ([]byte, error) {
 	in := inline{Runs: []Run{}, Contest: &contest{told, append([]string{}, notes...)}}
-	return in.bundle(slices.Concat(scripts, []string{"contest.js"}, mains))
+	return in.bundle(slices.Concat(scripts, []string{"contest.js"}, mains), scriptless)
 }
 
 // text is a file of a run, "" if there is none: of completions and tokens a part.
@@ -163,9 +163,9 @@ func (o *run) sample(name string, limit int) (string, error) {
 	return b.String(), nil
 }
 
-// bundle is the page with its scripts, styles and data in it. Its policy names the hashes
+// bundle is the page with its scripts, styles and data in it, and what it shows without scripts. Its policy names the hashes
 // of the three, and lets nothing else run or load.
-func (in inline) bundle(scripts []string) ([]byte, error) {
+func (in inline) bundle(scripts []string, without string) ([]byte, error) {
 	data, err := json.Marshal(in) // escapes <, > and &, so that no text ends the script
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (in inline) bundle(scripts []string) ([]byte, error) {
 	}
 	before := "window.inlineRuns = " + string(data) + ";"
 	policy := fmt.Sprintf("default-src 'none'; script-src %s %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash(before), hash(code.String()), hash(string(css)))
-	text := document("<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n<style>" + string(css) + "</style>\n")
+	text := document("<meta http-equiv=\"Content-Security-Policy\" content=\""+policy+"\">\n<style>"+string(css)+"</style>\n", without)
 	return []byte(strings.Replace(text, "</body>", "<script>"+before+"</script>\n<script>"+code.String()+"</script>\n</body>", 1)), nil
 }
 

@@ -110,6 +110,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 		var heldOut rows
 		heldOut.add(object{"step": 60, "stage": "rl", "samples": 8, "problems": problems})
 		write(t, dir, "heldout.jsonl", heldOut.String())
+		logs = append(logs, struct{ name, text string }{"heldout.jsonl", heldOut.String()})
 	}
 	logs[2].text = evaluations.String()
 	write(t, dir, "timing.jsonl", timing.String())

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
+	"github.com/rlzero/rlzero/internal/web"
 )
 
 // grow adds lines to a log of a run.
@@ -169,16 +171,138 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestFetchFails: what cannot be fetched is fetched with the next drawing, though nothing new
-// comes.
+// TestFetchFails: what cannot be fetched is told, and fetched with the next drawing, though nothing
+// new comes.
 func TestFetchFails(t *testing.T) {
 	dir, b := alive(t)
 	b.Eval(`(() => {
   const fetched = R.fetch;
+  window.said = [];
+  new MutationObserver(() => { const e = document.querySelector(".lost"); if (e) said.push(e.textContent); }).observe(document.body, { childList: true, subtree: true });
   R.fetch = async () => { R.fetch = fetched; throw new Error("a lost fetch"); };
 })()`, nil)
 	next(t, b, dir, 26)
-	if got := b.Complaints(); len(got) != 1 || !strings.Contains(got[0], "a lost fetch") {
-		t.Errorf("the browser says %q", got)
+	b.Wait("!document.querySelector('.lost')")
+	var said []string
+	if b.Eval("said", &said); len(said) == 0 || said[0] != "What is new cannot be read: a lost fetch. It is tried again." {
+		t.Errorf("the page says %q", said)
 	}
+	quiet(t, b, "a lost fetch")
+}
+
+// TestServerGone: a page whose server is gone, or silent, says so within five seconds, keeps what it
+// shows, and names the commands that go on. One that comes back is heard again.
+func TestServerGone(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "live")
+	made(t, dir, "live", "task", 1, 25, 0.7)
+	runs, err := Open(root)
+	must(t, err)
+	silent := make(chan bool)
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			w = &mute{ResponseWriter: w, now: silent}
+		}
+		runs.Handler().ServeHTTP(w, r)
+	})
+	url, stop := servedAt(t, web.Default, page)
+	address := strings.Trim(strings.TrimPrefix(url, "http://"), "/")
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(url+"#/run/live/now", "document.querySelector('#samples h2') && document.querySelector('.state').textContent === 'running'")
+	lost := func(how string) {
+		t.Helper()
+		var took float64
+		b.Eval("new Promise((yes) => { const began = performance.now(), look = () => (document.querySelector('.lost') ? yes(performance.now() - began) : setTimeout(look, 20)); look(); })", &took)
+		if took > 5000 {
+			t.Errorf("%s: the page says so after %.0f ms", how, took)
+		}
+		for _, says := range []string{"does not answer", "rlzero page " + dir, "rlzero train --resume --run " + dir + " --page"} {
+			if got := text(b, ".lost"); !strings.Contains(got, says) {
+				t.Errorf("%s: the page says %q, not %q", how, got, says)
+			}
+		}
+		if got := text(b, ".state"); got != "out of reach" {
+			t.Errorf("%s: the state of the run is %q", how, got)
+		}
+		b.Wait("document.querySelector('.facts').innerText.includes('out of reach')")
+		if got := text(b, ".facts") + text(b, "#samples"); !strings.Contains(got, "rl 25 of 60") || !strings.Contains(got, "Written in step 25") {
+			t.Errorf("%s: the page shows %q", how, got)
+		}
+	}
+	heard := func(how string) {
+		t.Helper()
+		b.Wait("!document.querySelector('.lost') && document.querySelector('.state').textContent === 'running'")
+		quiet(t, b, how)
+	}
+	close(silent)
+	lost("a silent server")
+	silent = nil // of connections from now on
+	heard("a server that speaks again")
+	stop()
+	lost("a server that is gone")
+	for _, s := range []string{"completions", "curves", "now"} { // what needs the server says so, the others show what they have
+		visit(b, "#/run/live/"+s)
+	}
+	for _, c := range b.Complaints() {
+		if !strings.Contains(c, "ERR_CONNECTION_REFUSED") && !strings.Contains(c, "ERR_INCOMPLETE_CHUNKED") && !strings.Contains(c, "ERR_EMPTY_RESPONSE") && !strings.Contains(c, "ERR_CONNECTION_RESET") {
+			t.Errorf("without a server the browser says %q", c)
+		}
+	}
+	_, stop = servedAt(t, address, page)
+	t.Cleanup(stop)
+	b.Wait("!document.querySelector('.lost')")
+	b.Complaints() // of the last try before it was back
+	next(t, b, dir, 26)
+	heard("a server that is back")
+}
+
+// mute writes nothing any more once a channel is closed, as a tunnel that hangs does.
+type mute struct {
+	http.ResponseWriter
+	now chan bool
+}
+
+func (m *mute) Write(p []byte) (int, error) {
+	select {
+	case <-m.now: // nil: never
+		return len(p), nil
+	default:
+		return m.ResponseWriter.Write(p)
+	}
+}
+
+func (m *mute) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+// TestWarmUp: imitation tells its steps, the time that is left, its loss, and what the model wrote
+// when it was last asked. How many steps there are follows the samples that it probes.
+func TestWarmUp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "warm")
+	write(t, dir, "recipe.toml", "about = \"a warm-up\"\nname = \"warm\"\nseed = 1\n\n[task]\nname = \"sums\"\n\n[[stage]]\nkind = \"sft\"\nname = \"warm-up\"\nuntil_valid = 0.5\nhold_steps = 90\ndecay_steps = 10\n\n[[stage]]\nkind = \"rl\"\nname = \"rl\"\nsteps = 60\n")
+	var metrics, timing rows
+	metrics.add(evaluation(0, "warm-up", 512, 0.01, 0.02))
+	for step := 1; step <= 30; step++ {
+		metrics.add(object{"step": step, "stage": "warm-up", "sft/loss": 3 / float64(step), "policy/entropy": 1})
+		timing.add(object{"step": step, "stage": "warm-up", "time/train_s": 2})
+	}
+	write(t, dir, "metrics.jsonl", metrics.String())
+	write(t, dir, "timing.jsonl", timing.String())
+	write(t, dir, "evaluations.jsonl", `{"step":0,"stage":"warm-up","prompt":"1 + 1 >","completion":"qq","verdict":"wrong","reason":"no number"}`+"\n")
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, filepath.Dir(dir))+"#/run/warm/now", "document.querySelector('#samples h2')")
+	for _, says := range []string{"warm-up 30 of 100", "time left\n2 min", "loss\n0.1", "from 3"} {
+		if got := text(b, ".facts"); !strings.Contains(got, says) {
+			t.Errorf("the warm-up says %q, not %q", got, says)
+		}
+	}
+	for _, says := range []string{"Written before training", "qq", "no number"} {
+		if got := text(b, "#samples"); !strings.Contains(got, says) {
+			t.Errorf("what was written is %q, not %q", got, says)
+		}
+	}
+	grow(t, dir, "metrics.jsonl", `{"step":31,"stage":"warm-up","sft/loss":0.1,"eval/valid":0.6}`+"\n")
+	b.Wait("document.querySelector('.facts').innerText.includes('warm-up 31 of 41')")
+	b.Wait("document.querySelector('.facts').innerText.includes('60.0 %')")
+	quiet(t, b, "the warm-up")
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
+
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -116,6 +118,74 @@ func TestFiles(t *testing.T) {
 		if r := get(t, h, path); r.StatusCode != want {
 			t.Errorf("%s: status %d, want %d: %s", path, r.StatusCode, want, body(t, r))
 		}
+	}
+}
+
+// TestCompressed: answers of some size come in the encoding that the browser takes, and are the same
+// in each; parts of files and small answers come as they are.
+func TestCompressed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "seed = 1\n")
+	var metrics strings.Builder
+	for step := range 200 {
+		fmt.Fprintf(&metrics, "{\"step\":%d,\"stage\":\"rl\",\"reward/mean\":0.5}\n", step+1)
+	}
+	write(t, dir, "metrics.jsonl", metrics.String())
+	runs, err := Open(dir)
+	must(t, err)
+	h := runs.Handler()
+	unpack := map[string]func(io.Reader) (io.Reader, error){
+		"":     func(r io.Reader) (io.Reader, error) { return r, nil },
+		"br":   func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
+		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+	}
+	for path, packed := range map[string]bool{"/assets/base.js": true, "/assets/page.css": true, "/metrics.json": true, "/run/run/metrics.jsonl": true, "/run/run/recipe.toml": false, "/runs.json": false} {
+		plain := body(t, get(t, h, path))
+		for accepts, want := range map[string]string{"gzip, deflate, br, zstd": "br", "gzip": "gzip", "br;q=0": "", "identity": ""} {
+			if !packed {
+				want = ""
+			}
+			r := get(t, h, path, "Accept-Encoding", accepts)
+			in, err := unpack[want](r.Body)
+			must(t, err)
+			text, err := io.ReadAll(in)
+			if got := r.Header.Get("Content-Encoding"); got != want || err != nil || string(text) != plain {
+				t.Errorf("%s for who takes %q is %q, %v; want %q", path, accepts, got, err, want)
+			}
+		}
+	}
+	if r := get(t, h, "/run/run/metrics.jsonl", "Accept-Encoding", "br", "Range", "bytes=0-2999"); r.StatusCode != 206 || r.Header.Get("Content-Encoding") != "" || body(t, r) != metrics.String()[:3000] {
+		t.Errorf("a part of a file has status %d and %v", r.StatusCode, r.Header)
+	}
+}
+
+// TestStill: where no scripts run, a file tells runs as text and SVG, and what they wrote breaks
+// nothing; of many it shows some, and says so.
+func TestStill(t *testing.T) {
+	root := t.TempDir()
+	for i := range stills + 2 {
+		made(t, filepath.Join(root, fmt.Sprintf("<b>run %d", i)), "sums", "task", i+1, 60, 0.73)
+	}
+	dir := filepath.Join(root, "<b>run 0")
+	grow(t, dir, "metrics.jsonl", `{"step":61,"stage":"<i>","<u>name":1}`+"\n"+`{"step":62,"stage":"<i>","<u>name":2}`+"\nnothing\n")
+	runs, err := Open(root)
+	must(t, err)
+	data, err := runs.File(Room)
+	must(t, err)
+	_, text, _ := strings.Cut(string(data), "<noscript>")
+	text, _, _ = strings.Cut(text, "</noscript>")
+	for _, says := range []string{"<h1>&lt;b&gt;run 3: accuracy 30.0 → 73.0 %</h1>", "<h3>&lt;u&gt;name</h3>", `aria-label="reward/mean: from `, "<td class=\"num\">73.0 %</td>", "68.0 % to 78.0 %", "64 × 8", "Constant: ", "cannot be read: 1 line of metrics.jsonl", "The file holds 2 more runs."} {
+		if !strings.Contains(text, says) {
+			t.Errorf("the page does not say %q", says)
+		}
+	}
+	for _, not := range []string{"<b>", "<i>", "<u>", "NaN", "Inf"} {
+		if strings.Contains(text, not) {
+			t.Errorf("the page holds %q", not)
+		}
+	}
+	if n := len(text) / stills; n > 60_000 {
+		t.Errorf("a run takes %d bytes", n)
 	}
 }
 
@@ -375,7 +445,7 @@ func TestAssets(t *testing.T) {
 		}
 	}
 	const most = 150_000 // bytes, compressed
-	data, err := inline{}.bundle(slices.Concat([]string{uplot, uplotStyle}, scripts, screenScripts, mains))
+	data, err := inline{}.bundle(slices.Concat([]string{uplot, uplotStyle}, scripts, screenScripts, mains), scriptless)
 	must(t, err)
 	if n := compressed(t, data); n > most {
 		t.Errorf("the assets have %d bytes compressed, at most %d are accepted", n, most)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,7 +110,7 @@ func TestNothingBetweenMeasurements(t *testing.T) {
 // became of the variety; an accuracy that did not change is neither good nor bad.
 func TestHeadline(t *testing.T) {
 	root := t.TempDir()
-	for name, v := range map[string][3]float64{"rose": {0.25, 0.75, 0.8}, "fell": {0.5, 0.25, 0.85}, "stayed": {0.5, 0.5, 0.85}, "chance": {0.5, 0.53, 0.85}} {
+	for name, v := range map[string][3]float64{"rose": {0.25, 0.75, 0.8}, "fell": {0.5, 0.25, 0.85}, "stayed": {0.5, 0.5, 0.85}, "rose alone": {0.25, 0.75, 0.848}, "chance": {0.5, 0.53, 0.85}} {
 		stages(t, filepath.Join(root, name), 10, v[0], v[1], v[2])
 	}
 	for name, state := range map[string]string{"ended below": "receipt.json", "is below": ""} {
@@ -134,14 +135,21 @@ func TestHeadline(t *testing.T) {
 		{"fell", "Accuracy 50.0 → 25.0 %", "down", []string{"95 % interval 21.0 to 29.0 %"}, []string{"less varied"}},
 		{"ended below", "Accuracy 50.0 → 25.0 %: the run ended below its start", "down", []string{"the run offers its best model, that of step 1,020: the last evaluation is below it"}, nil},
 		{"is below", "Accuracy 50.0 → 25.0 %: the run is below its start", "down", []string{"the run offers its best model"}, nil},
-		{"stayed", "Accuracy 50.0 → 50.0 %", "", []string{"the change may be chance"}, nil},
-		{"chance", "Accuracy 50.0 → 53.0 %", "up", []string{"the intervals before and after overlap: the change may be chance"}, nil},
+		{"stayed", "Accuracy 50.0 → 50.0 %", "", []string{"it may be chance"}, nil},
+		{"chance", "Accuracy 50.0 → 53.0 %", "", []string{"the change of +3.0 points is within noise: it may be chance", "pass@8 0.0 points, within noise"}, []string{"less varied"}},
+		{"rose alone", "Accuracy 25.0 → 75.0 %", "up", []string{"pass@8 −0.2 points, within noise"}, []string{"less varied"}},
 	} {
 		visit(b, "#/run/"+url.PathEscape(c.name)+"/now")
 		var class string
 		b.Eval("document.querySelector('.headline h1 b').className", &class)
 		if got := text(b, ".headline h1"); got != c.head || class != c.class {
 			t.Errorf("%s: the headline is %q, %q; want %q, %q", c.name, got, class, c.head, c.class)
+		}
+		b.Wait("document.querySelector('.hero svg')")
+		var charted []string
+		b.Eval("[...document.querySelectorAll('.hero svg .label')].map((e) => e.textContent)", &charted)
+		if number := c.head[strings.Index(c.head, "→ ")+len("→ "):]; !slices.Contains(charted, "pass@1 "+strings.SplitAfter(number, "%")[0]) {
+			t.Errorf("%s: the headline is %q, the chart says %q", c.name, c.head, charted)
 		}
 		lead := text(b, ".headline .lead")
 		for _, says := range c.says {
@@ -156,6 +164,40 @@ func TestHeadline(t *testing.T) {
 		}
 	}
 	quiet(t, b, "headlines")
+}
+
+// TestSmooth: a line that is smoothed ends where the smoothing does, on both sides of a stage, and
+// not in the noise of the last value; the points are there to the end.
+func TestSmooth(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "noisy")
+	write(t, dir, "recipe.toml", fmt.Sprintf(recipeText, "noisy", "noisy", 1, "task"))
+	var metrics rows
+	for step := 1; step <= 100; step++ {
+		reward := 0.5 + 0.01*math.Sin(float64(step))
+		if step == 1 || step == 100 {
+			reward = 1
+		}
+		metrics.add(object{"step": step, "stage": "rl", "reward/mean": reward, "groups/uniform_share": 0.5, "groups/all_right_share": reward / 4, "groups/all_wrong_share": 0.1})
+	}
+	write(t, dir, "metrics.jsonl", metrics.String())
+	b := reports(t, dir)
+	visit(b, "#/run/noisy/now")
+	b.Wait("document.querySelectorAll('main figure svg').length >= 2")
+	var got struct {
+		Lo, Hi, First, Last float64 // of the smooth line: its range, and the places of its ends
+		Raw                 int     // points
+		Areas               string
+	}
+	b.Eval(`(() => {
+  const stage = Array(100).fill(0), y = R.runs.get("noisy").series("reward/mean").y, soft = R.smooth(y, stage), is = soft.map((v, i) => (R.finite(v) ? i : -1)).filter((i) => i >= 0);
+  const svg = document.querySelector(".hero svg"), stack = [...document.querySelectorAll("main figure")].find((f) => f.querySelector("h3")?.textContent === "Groups");
+  return { Lo: R.extent(soft)[0], Hi: R.extent(soft)[1], First: is[0], Last: is[is.length - 1], Raw: svg.querySelector(".raw").getAttribute("d").split(/[ML]/).length - 1,
+    Areas: [...stack.querySelectorAll(".area")].map((e) => e.getAttribute("d")).join(" ") };
+})()`, &got)
+	if got.Lo < 0.48 || got.Hi > 0.52 || got.First != 6 || got.Last != 93 || got.Raw != 100 || strings.Contains(got.Areas, "NaN") {
+		t.Errorf("the smooth line is %+v", got)
+	}
+	quiet(t, b, "smoothing")
 }
 
 // TestPageTellsWhatHappened: steps are those of the stage, as on the console; points say how

@@ -17,8 +17,11 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Files are the files of a run that the page may read.
+// Files are the files of a run that the page shows.
 var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.AlertsFile, "result.json", "receipt.json"}
+
+// held are those that it only holds against the receipt.
+var held = []string{record.HeldOutFile, record.ScheduleFile}
 
 // Runs are the runs that are shown.
 type Runs struct {
@@ -152,7 +155,7 @@ const fresh = time.Minute
 // had a recipe when it was found.
 func (o *run) describe() Run {
 	d := Run{ID: o.id, Dir: o.dir, Group: o.group, State: "stopped", Files: map[string]int64{}}
-	for _, name := range Files {
+	for _, name := range slices.Concat(Files, held) {
 		info, err := os.Stat(filepath.Join(o.dir, name))
 		if err != nil || !info.Mode().IsRegular() {
 			continue
@@ -173,7 +176,7 @@ func (o *run) describe() Run {
 
 // open opens a file of a run that the page may read.
 func (o *run) open(name string) (*os.File, os.FileInfo, error) {
-	if !slices.Contains(Files, name) {
+	if !slices.Contains(Files, name) && !slices.Contains(held, name) {
 		return nil, nil, fs.ErrNotExist
 	}
 	f, err := files.Open(filepath.Join(o.dir, name))

@@ -16,7 +16,7 @@ var assets embed.FS
 // screens, one file each, and what shows them.
 var (
 	scripts       = []string{"base.js", "data.js", "scale.js", "draw.js"}
-	screenScripts = []string{"runs.js", "now.js", "curves.js", "completions.js", "heldout.js", "compare.js", "trust.js", "machine.js", "report.js"}
+	screenScripts = []string{"runs.js", "now.js", "curves.js", "overlay.js", "completions.js", "heldout.js", "compare.js", "trust.js", "machine.js", "report.js"}
 	mains         = []string{"main.js"}
 )
 
@@ -46,8 +46,11 @@ func linked() string {
 	return b.String()
 }
 
-// document is the page: everything on it is made by its scripts.
-func document(head string) string {
+// scriptless is what a page says that shows nothing without scripts.
+const scriptless = "This page needs JavaScript. <code>rlzero show RUN</code> and <code>rlzero export RUN --format csv</code> do not."
+
+// document is the page: everything on it is made by its scripts, but for what it shows without them.
+func document(head, without string) string {
 	return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -60,7 +63,7 @@ func document(head string) string {
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header id="top"></header>
-<main id="main" tabindex="-1"><noscript>This page needs JavaScript. <code>rlzero show RUN</code> and <code>rlzero export RUN --format csv</code> do not.</noscript></main>
+<main id="main" tabindex="-1"><noscript>` + without + `</noscript></main>
 <div id="live" role="status" class="unseen"></div>
 </body>
 </html>
@@ -95,6 +98,6 @@ func Site(more map[string][]byte, before, after []string) (map[string][]byte, er
 	for _, name := range slices.Concat(pageScripts[:last], before, pageScripts[last:]) {
 		fmt.Fprintf(&head, "<script defer src=\"%s\"></script>\n", path.Base(name))
 	}
-	site[entry] = []byte(document(head.String()))
+	site[entry] = []byte(document(head.String(), scriptless))
 	return site, nil
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // Try serves the folder of such a site, with the policy as a header too: a worker takes its
-// own from there. A file that is there with .gz after its name is sent compressed.
+// own from there. A file that is there with .br or .gz after its name is sent compressed; so is
+// one that is compressed itself and is there as .br too, which is smaller.
 func Try(dir string) (http.Handler, error) {
 	if _, err := os.Stat(path.Join(dir, entry)); err != nil {
 		return nil, hint.With(fmt.Errorf("%w: %s holds no %s", lines.ErrInput, dir, entry), "make web builds the page into dist/web")
@@ -28,12 +29,26 @@ func Try(dir string) (http.Handler, error) {
 		if kind := kinds[path.Ext(name)]; kind != "" {
 			w.Header().Set("Content-Type", kind)
 		}
-		if _, err := fs.Stat(site, name+".gz"); err == nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			w.Header().Set("Content-Encoding", "gzip")
-			name += ".gz"
+		w.Header().Set("Vary", "Accept-Encoding")
+		for _, p := range []struct{ encoding, name string }{{"br", strings.TrimSuffix(name, ".gz") + ".br"}, {"gzip", name + ".gz"}} {
+			if _, err := fs.Stat(site, p.name); err == nil && takes(r, p.encoding) {
+				w.Header().Set("Content-Encoding", p.encoding)
+				name = p.name
+				break
+			}
 		}
 		http.ServeFileFS(w, r, site, name)
 	}), nil
+}
+
+// takes says whether a browser takes an encoding.
+func takes(r *http.Request, encoding string) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if name, _, _ := strings.Cut(part, ";"); strings.TrimSpace(name) == encoding {
+			return true
+		}
+	}
+	return false
 }
 
 // kinds of the files of a site: what a system has in their place may be wrong.

@@ -100,6 +100,17 @@ func TestTry(t *testing.T) {
 	if r := get(t, h, "/base.js", "Accept-Encoding", "br, gzip"); r.Header.Get("Content-Encoding") != "gzip" || body(t, r) != "packed" || r.Header.Get("Content-Type") != kinds[".js"] {
 		t.Errorf("a compressed script comes with %v", r.Header)
 	}
+	write(t, dir, "base.js.br", "smaller")
+	write(t, dir, "rlzero.wasm.gz", "packed")
+	write(t, dir, "rlzero.wasm.br", "smaller")
+	for _, path := range []string{"/base.js", "/rlzero.wasm.gz"} { // the program is there as .gz for other servers
+		if r := get(t, h, path, "Accept-Encoding", "gzip, br;q=1"); r.Header.Get("Content-Encoding") != "br" || body(t, r) != "smaller" {
+			t.Errorf("%s for who takes brotli comes with %v", path, r.Header)
+		}
+	}
+	if r := get(t, h, "/rlzero.wasm.gz", "Accept-Encoding", "gzip"); r.Header.Get("Content-Encoding") != "" || body(t, r) != "packed" {
+		t.Errorf("the program for who takes no brotli comes with %v", r.Header)
+	}
 	if r := get(t, h, "/base.js"); r.Header.Get("Content-Encoding") != "" || body(t, r) != string(site["base.js"]) {
 		t.Errorf("a script for who takes nothing compressed comes with %v", r.Header)
 	}

@@ -92,17 +92,26 @@ R.median = function (list) {
 // Announces a change to those who do not see it.
 R.say = (text) => { document.getElementById("live").textContent = text; };
 
-// The address: #/run/ID/screen?key=value. A link keeps the view.
+// R.copy puts a text on the clipboard, and says so.
+R.copy = (text) => navigator.clipboard.writeText(text).then(() => R.say("copied"), () => R.say("this browser lets nothing be copied"));
+
+// R.shell is a word of a command line.
+R.shell = (s) => (/^[\w./:=@%+,-]+$/.test(s) ? s : "'" + s.replace(/'/g, "'\\''") + "'");
+
+// R.command is a command to be copied.
+R.command = (text) => [R.code(text), " ", navigator.clipboard ? R.h("button", { type: "button", class: "small", "aria-label": "copy: " + text, onclick: () => R.copy(text) }, "copy") : null];
+
+// The address: #/run/ID/screen?key=value, or #/screen?key=value of all runs. A link keeps the view.
 R.parse = function () {
   const [path, query] = location.hash.replace(/^#/, "").split("?");
   const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   const params = Object.fromEntries(new URLSearchParams(query || ""));
-  if (parts[0] !== "run") return { screen: "runs", params };
+  if (parts[0] !== "run") return { screen: parts[0] || "runs", params };
   return { screen: parts[2] || "now", id: parts[1], params };
 };
 R.href = function (screen, id, params) {
   const query = new URLSearchParams(Object.entries(params || {}).filter(([, v]) => v != null && v !== "")).toString();
-  const path = screen === "runs" ? "#/" : "#/run/" + encodeURIComponent(id) + "/" + screen;
+  const path = screen === "runs" ? "#/" : id == null ? "#/" + screen : "#/run/" + encodeURIComponent(id) + "/" + screen;
   return query ? path + "?" + query : path;
 };
 R.go = (screen, id, params) => { location.hash = R.href(screen, id, params); };

@@ -25,7 +25,7 @@ R.screens.push({
       el.append(R.h("p", { class: "note" }, `${found.count.toLocaleString("en")} of ${total.toLocaleString("en")} completions of the run${params.q ? ` hold “${params.q}”` : ""}${found.count > found.lines.length ? `; the first ${found.lines.length} are shown` : ""}.`), list(r, sorted(found.lines, params.sort), true));
     } else {
       const shown = sorted(lines.filter((o) => !params.verdict || o.verdict === params.verdict), params.sort);
-      el.append(R.h("p", { class: "note" }, `${shown.length} of the ${lines.length} completions of this step; ${total.toLocaleString("en")} in the run.`), list(r, shown, false));
+      el.append(R.h("p", { class: "note" }, `${shown.length} of the ${lines.length} completions of this step; ${total.toLocaleString("en")} in the run. Equal ones of a group are one row.`), list(r, shown, false));
     }
   },
 });
@@ -70,15 +70,15 @@ function sorted(lines, by) {
 const MOST = 300; // rows on a page
 
 function list(r, lines, withStep) {
-  const m = r.main();
+  const m = r.main(), rows = fold(lines);
   return R.region("Completions", R.h("table", { class: "completions" },
     R.h("thead", {}, R.h("tr", {}, [withStep ? "step" : null, "prompt", "reward", "advantage", "tokens", "completion"].filter(Boolean).map((t) => R.h("th", { scope: "col", class: /reward|advantage|tokens/.test(t) ? "num" : null }, t)))),
-    R.h("tbody", {}, lines.slice(0, MOST).map((o) => R.h("tr", {},
+    R.h("tbody", {}, rows.slice(0, MOST).map(({ line: o, samples }) => R.h("tr", {},
       withStep ? R.h("td", {}, o.step - m.after) : null,
       R.h("td", {}, R.h("a", { class: "item", href: R.href("completions", r.id, { step: o.step, group: o.group }) }, R.code(o.prompt, 120))),
       R.h("td", { class: "num", "data-label": "reward" }, o.reward == null ? "–" : R.number(o.reward)), R.h("td", { class: "num" }, push(o.advantage)), R.h("td", { class: "num", "data-label": "tokens" }, o.tokens + (o.stop === "length" ? " ▸" : "")),
-      R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.verdict(o.verdict), " ", R.plain(R.clip(o.reason, 160)))))))),
-  lines.length > MOST ? R.h("p", { class: "note" }, `${lines.length - MOST} more; choose a verdict or search.`) : null);
+      R.h("td", {}, samples.length > 1 ? R.h("b", { class: "times" }, samples.length + " × ") : null, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.verdict(o.verdict), " ", R.plain(R.clip(o.reason, 160)))))))),
+  rows.length > MOST ? R.h("p", { class: "note" }, `${rows.length - MOST} more; choose a verdict or search.`) : null);
 }
 
 const push = (a) => (a == null ? "–" : R.h("span", { class: a > 0 ? "push" : a < 0 ? "pull" : "" }, (a > 0 ? "▲ " : a < 0 ? "▼ " : "") + (a > 0 ? "+" : "") + R.number(a)));
@@ -102,13 +102,13 @@ async function group(el, r, step, lines, params) {
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
   el.append(R.answers(lines, tokens, params));
-  el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${r.dir} --prompt ${shell(first.prompt)}`)));
+  el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
 }
 
 // R.answers are the completions of a group, equal ones as one, with their tokens where there
 // are any.
 R.answers = function (lines, tokens, params) {
-  const folded = fold(lines), best = folded.slice().sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0))[0].line;
+  const folded = fold(lines).sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0) || b.samples.length - a.samples.length), best = folded[0].line;
   const largest = Math.max(1e-12, ...tokens.filter((t) => t.group === best.group).flatMap((t) => (t.weight || []).map(Math.abs)));
   return R.h("div", { class: "answers" }, folded.map(({ line, samples }) => {
     const t = tokens.find((o) => o.group === line.group && o.sample === line.sample);
@@ -126,22 +126,19 @@ const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map(
   R.h("b", {}, t.role || t.by), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
 
 // copyRow puts a completion on the clipboard as a line that rlzero verify --in reads.
-async function copyRow(o) {
-  await navigator.clipboard.writeText(JSON.stringify({ id: o.prompt_id, question: o.prompt, answer: o.answer, completion: o.completion }) + "\n");
-  R.say("copied");
+function copyRow(o) {
+  R.copy(JSON.stringify({ id: o.prompt_id, question: o.prompt, answer: o.answer, completion: o.completion }) + "\n");
 }
 
-const shell = (s) => "'" + s.replace(/'/g, "'\\''") + "'";
-
-// fold puts equal completions together, the best paid first.
+// fold puts equal completions of a group together, in their order.
 function fold(lines) {
   const by = new Map();
   for (const o of lines) {
-    const said = o.turns ? JSON.stringify(o.turns.map((t) => [t.by, t.text])) : o.completion;
+    const said = JSON.stringify([o.step, o.group, o.turns ? o.turns.map((t) => [t.by, t.text]) : o.completion, o.verdict, o.reward]);
     if (!by.has(said)) by.set(said, { line: o, samples: [] });
     by.get(said).samples.push(o.sample);
   }
-  return [...by.values()].sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0) || b.samples.length - a.samples.length);
+  return [...by.values()];
 }
 
 const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]) => R.h("div", {}, R.h("dt", {}, k), R.h("dd", {}, v == null ? "–" : R.number(v)))));

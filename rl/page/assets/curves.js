@@ -10,22 +10,10 @@ R.screens.push({
   keys: { s: ["smooth the lines or not", () => R.set({ smooth: R.parse().params.smooth === "0" ? "" : "0" })] },
   show(el, r, params) {
     const axis = axes[params.x] ? params.x : "stage", m = r.main();
-    const pick = R.h("select", { "aria-label": "horizontal axis", onchange: (e) => R.set({ x: e.target.value }) }, Object.entries(axes).map(([k, v]) => R.h("option", { value: k, selected: k === axis }, v)));
-    const search = R.h("input", { type: "search", id: "search", placeholder: "metric", "aria-label": "metrics whose name contains", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
-    const toggle = (key, name, on, off) => R.h("button", { type: "button", "aria-pressed": String(on), onclick: () => R.set({ [key]: off }) }, name);
-    el.append(R.h("div", { class: "head" }, R.h("h1", {}, "Curves"), search, pick,
-      toggle("smooth", "smooth", params.smooth !== "0", params.smooth === "0" ? "" : "0"), toggle("log", "log", !!params.log, params.log ? "" : "1")));
+    el.append(R.h("div", { class: "head" }, R.h("h1", {}, "Curves"), curveControls(params, axis)));
     if (!m) return;
-    const names = r.names().filter((n) => !params.q || n.includes(params.q));
-    const order = R.metrics.map((t) => t.name.replace(/(@K|\/NAME)$/, ""));
-    const place = (n) => { const i = order.findIndex((o) => n === o || n.startsWith(o + "@") || n.startsWith(o + "/")); return i < 0 ? order.length : i; };
-    const families = new Map();
-    for (const n of names.sort((a, b) => place(a) - place(b))) {
-      const f = n.split("/")[0];
-      families.set(f, [...(families.get(f) || []), n]);
-    }
-    const x = horizontal(r, axis, m), drawn = !sync || params.drawn;
-    for (const [family, list] of families) {
+    const x = within(horizontal(r, axis, m), params), drawn = !sync || params.drawn;
+    for (const [family, list] of byFamily(r.names(), params.q)) {
       // What never changes is told in words.
       const still = (n) => { const y = r.series(n).y.filter((v, i) => R.finite(v) && x(r.series(n).x[i]) != null); return y.length && y.every((v) => v === y[0]) ? y[0] : null; };
       const constant = list.filter((n) => still(n) != null), figures = list.filter((n) => still(n) == null).map((n) => figure(r, n, x, axis, params, drawn)).filter(Boolean);
@@ -36,6 +24,36 @@ R.screens.push({
     }
   },
 });
+
+// curveControls are what changes the charts of a screen of curves: all of it stands in the address.
+function curveControls(params, axis) {
+  const pick = R.h("select", { "aria-label": "horizontal axis", onchange: (e) => R.set({ x: e.target.value, from: "", to: "" }) }, Object.entries(axes).map(([k, v]) => R.h("option", { value: k, selected: k === axis }, v)));
+  const search = R.h("input", { type: "search", id: "search", placeholder: "metric", "aria-label": "metrics whose name contains", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
+  const toggle = (key, name, on, off) => R.h("button", { type: "button", "aria-pressed": String(on), onclick: () => R.set({ [key]: off }) }, name);
+  const edge = (key, name) => R.h("input", { type: "number", class: "edge", placeholder: key, "aria-label": name, value: params[key] || "", onchange: (e) => R.set({ [key]: e.target.value }) });
+  return [search, pick, edge("from", "where charts begin"), edge("to", "where charts end"), params.from || params.to ? R.h("button", { type: "button", onclick: () => zoom("", "") }, "whole") : null,
+    toggle("smooth", "smooth", params.smooth !== "0", params.smooth === "0" ? "" : "0"), toggle("log", "log", !!params.log, params.log ? "" : "1")];
+}
+
+// zoom shows a part of the axis.
+const zoom = (from, to) => R.set({ from, to });
+
+// within leaves out of a map to the axis what lies outside the part that is shown.
+function within(place, params) {
+  const from = params.from ? +params.from : -Infinity, to = params.to ? +params.to : Infinity;
+  return (step) => { const p = place(step); return p != null && p >= from && p <= to ? p : null; };
+}
+
+// byFamily are the metrics whose name contains a text, in the order of their table, by family.
+function byFamily(names, text) {
+  const order = R.metrics.map((t) => t.name.replace(/(@K|\/NAME)$/, "")), families = new Map();
+  const place = (n) => { const i = order.findIndex((o) => n === o || n.startsWith(o + "@") || n.startsWith(o + "/")); return i < 0 ? order.length : i; };
+  for (const n of names.filter((o) => !text || o.includes(text)).sort((a, b) => place(a) - place(b))) {
+    const f = n.split("/")[0];
+    families.set(f, [...(families.get(f) || []), n]);
+  }
+  return families;
+}
 
 // horizontal maps a step to its place on the axis; null: the step is not shown.
 function horizontal(r, axis, m) {
@@ -78,8 +96,9 @@ function figure(r, name, place, axis, params, drawn) {
   const out = R.h("output", {}, about.unit || " ");
   const holder = R.h("div", { class: "plot", role: "img", "aria-label": `${name}: from ${R.value(name, values[0])} to ${R.value(name, values[values.length - 1])}, smallest ${R.value(name, lo)}, largest ${R.value(name, hi)}` });
   const fig = R.h("figure", { title: about.reading }, R.h("figcaption", {}, R.h("h3", {}, name), out, more.shift()), holder, more);
-  fig.print = () => holder.replaceChildren(R.plot(spec, 420));
   let chart = null;
+  fig.print = () => { chart = null; holder.replaceChildren(R.paper(spec)); };
+  fig.back = () => { holder.replaceChildren(); draw(); };
   const draw = () => {
     const width = holder.clientWidth;
     if (!width) return;
@@ -91,10 +110,6 @@ function figure(r, name, place, axis, params, drawn) {
   new IntersectionObserver((seen, o) => { if (seen.some((e) => e.isIntersecting)) { o.disconnect(); new ResizeObserver(draw).observe(holder); } }, { rootMargin: "200px" }).observe(holder);
   return fig;
 }
-
-// On paper all figures are SVG, those too that nobody has scrolled to yet.
-addEventListener("beforeprint", () => { for (const f of document.querySelectorAll("main figure")) if (f.print) f.print(); });
-addEventListener("afterprint", () => { if ([...document.querySelectorAll("main figure")].some((f) => f.print)) R.show(); });
 
 function save(name, text) {
   const a = R.h("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: "image/svg+xml" })) });
@@ -113,14 +128,14 @@ function options(name, width, out, axis, params, spec) {
   else series.push({ stroke: colour("--s0") + (params.smooth === "0" ? "" : "48"), width: params.smooth === "0" ? 1.5 : 1, points: { show: false } }, { stroke: params.smooth === "0" ? "transparent" : colour("--s0"), width: 2, points: { show: false } });
   return {
     width, height: 150, legend: { show: false }, padding: [8, 16, 0, 0],
-    cursor: { sync: { key: sync.key, setSeries: false }, y: false, points: { show: false }, drag: { x: true, y: false } },
+    cursor: { sync: { key: sync.key, setSeries: false }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: false }, y: { distr: spec.log ? 3 : 1, range: (_, lo, hi) => { const y = R.range([lo, hi], spec.share, spec.log); return [y.lo, y.hi]; } } },
     axes: [
       { stroke: colour("--soft"), font, grid: { show: false }, ticks, size: 24, splits: (u, _, lo, hi) => R.ticks(lo, hi, u.width / 90).filter((v) => v % 1 === 0), values: (_, v) => v.map(axisText) },
       { stroke: colour("--soft"), font, grid, ticks, size: 56, splits: (_, i, lo, hi) => (spec.log ? R.logTicks(lo, hi) : R.ticks(lo, hi, 4)), values: (_, v) => v.map((t) => (t == null ? "" : R.tick(t, spec.share))) },
     ],
     series,
-    hooks: { setCursor: [(u) => {
+    hooks: { setSelect: [(u) => { if (u.select.width > DRAG) zoom(Math.round(u.posToVal(u.select.left, "x")), Math.round(u.posToVal(u.select.left + u.select.width, "x"))); }], setCursor: [(u) => {
       const i = u.cursor.idx;
       if (i == null || u.data[1][i] == null) { out.textContent = spec.unit; return; }
       out.replaceChildren((axis === "stage" || axis === "total" ? "step " : "") + axisText(u.data[0][i]) + " ", R.h("b", { class: "s0" }, R.value(name, u.data[1][i])));

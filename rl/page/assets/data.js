@@ -5,21 +5,48 @@
 // R.fetch and R.events reach the server; the page that trains in the browser puts the
 // program in its place.
 R.fetch = (path, options) => fetch(path, options);
-R.events = (heard) => { if (typeof EventSource !== "undefined") new EventSource("events").onmessage = (e) => heard(JSON.parse(e.data)); };
+
+// R.events tells which runs have changed, and lost whether the server is gone: it speaks every
+// two seconds at least (beat in handler.go), and one that is silent is asked again.
+R.events = (heard, lost) => {
+  const from = new EventSource("events");
+  let timer = 0;
+  const gone = () => {
+    clearTimeout(timer);
+    from.close();
+    lost(true);
+    setTimeout(() => R.events(heard, lost), AGAIN);
+  };
+  const wait = () => { clearTimeout(timer); timer = setTimeout(gone, SILENCE); };
+  from.onmessage = (e) => { wait(); lost(false); heard(JSON.parse(e.data)); };
+  from.onerror = gone;
+  wait();
+};
+const SILENCE = 4500, AGAIN = 4000; // ms
+
+// R.gone says what to do where lost is true.
+R.gone = (run) => {
+  const place = run ? run.dir : [...R.runs.values()].length === 1 ? [...R.runs.values()][0].dir : "";
+  return [R.h("b", {}, "The server of this page does not answer. "), "What is shown is what it last said. ",
+    place ? ["To look at it again: ", R.command("rlzero page " + R.shell(place))] : "Start it again with rlzero page.",
+    run && run.state !== "finished" ? [" If the run has stopped too, this continues it: ", R.command(`rlzero train --resume --run ${R.shell(run.dir)} --page`)] : ""];
+};
 
 // R.source has two forms: here the server's; a single-file page brings its own as
 // R.inline = {runs, metrics, files: {id: {name: text}}, methods: {id: [method]}, against: {"group group": comparison}}.
 R.source = {
   async runs() { return R.inline ? R.inline.runs : (await R.fetch("runs.json")).json(); },
   async table() { return R.inline ? R.inline.metrics : (await R.fetch("metrics.json")).json(); },
-  // bytes of a file from one offset to another (exclusive; null: to the end).
+  // bytes of a file from one offset to another (exclusive; null: to the end). A whole file is asked
+  // for without a range: then it comes compressed.
   async bytes(id, file, from, to) {
-    if (R.inline) return new TextEncoder().encode(R.inline.files[id][file] || "").subarray(from, to == null ? undefined : to);
-    const range = "bytes=" + from + "-" + (to == null ? "" : to - 1);
-    const r = await R.fetch("run/" + encodeURIComponent(id) + "/" + file, { headers: { Range: range } });
+    const end = to == null ? undefined : to;
+    if (R.inline) return new TextEncoder().encode(R.inline.files[id][file] || "").subarray(from, end);
+    const whole = from === 0 && (to == null || to === R.runs.get(id).sizes[file]);
+    const r = await R.fetch("run/" + encodeURIComponent(id) + "/" + file, whole ? {} : { headers: { Range: "bytes=" + from + "-" + (to == null ? "" : to - 1) } });
     if (r.status === 404) return new Uint8Array();
     if (!r.ok) throw new Error((await r.text()).trim());
-    return new Uint8Array(await r.arrayBuffer());
+    return new Uint8Array(await r.arrayBuffer()).subarray(0, whole ? end : undefined);
   },
   async json(id, name, query) {
     const r = await R.fetch("run/" + encodeURIComponent(id) + "/" + name + "?" + new URLSearchParams(query));
@@ -159,8 +186,9 @@ R.Run = class {
     return s.filter((o) => o.rl).pop() || s[s.length - 1];
   }
 
-  // evals are the held-out evaluations: {step, stage, pass, low, high, k, passK, greedy,
-  // problems, samples}; greedy is NaN where some of the problems were evaluated.
+  // evals are the held-out evaluations: {step, stage, pass, low, high, half, k, passK, halfK, greedy,
+  // problems, samples}; greedy is NaN where some of the problems were evaluated. half and halfK are
+  // those of the intervals of pass and passK.
   evals() {
     return this.rows.filter((r) => R.finite(r.v["eval/pass@1"])).map((r) => {
       const e = { step: r.step, stage: r.stage, pass: r.v["eval/pass@1"], low: NaN, high: NaN, k: 1, passK: NaN, problems: r.v["eval/problems"], samples: r.v["eval/samples"], greedy: "eval/greedy" in r.v ? r.v["eval/greedy"] : NaN };
@@ -169,7 +197,7 @@ R.Run = class {
         const m = /^eval\/pass@(\d+)$/.exec(n);
         if (m && +m[1] > e.k) { e.k = +m[1]; e.passK = r.v[n]; }
       }
-      return e;
+      return { ...e, half: R.halfOf(r.v, "eval/pass@1"), halfK: R.halfOf(r.v, "eval/pass@" + e.k) };
     });
   }
   // before and after are the evaluations round the rewards.
@@ -229,6 +257,12 @@ R.Run = class {
   }
 };
 
+// R.halfOf is half the 95 % interval of a share that a row of an evaluation has; NaN: unknown.
+R.halfOf = (v, name) => (name === "eval/pass@1" && Math.abs(v["eval/mean"] - v[name]) < 1e-9 ? (v["eval/mean_high"] - v["eval/mean_low"]) / 2 : R.half(v[name], v["eval/problems"]));
+
+// R.noise says whether a difference of two shares may be chance, by half of their intervals.
+R.noise = (difference, a, b) => Math.abs(difference) <= Math.hypot(a, b);
+
 // eachLine adds the lines of a log; one that cannot be read is counted.
 function eachLine(text, add, bad) {
   for (const line of text.split("\n")) {
@@ -283,18 +317,22 @@ function recipeFacts(text) {
   return f;
 }
 
-// start loads all runs and follows them; changed draws those that are new or have changed.
-R.start = async function (changed) {
+// start loads all runs and follows them; changed draws those that are new or have changed, and
+// told says what R.lost and R.trouble are now.
+R.lost = false; // the server is gone
+R.trouble = ""; // why the newest lines could not be read
+R.start = async function (changed, told) {
   R.metrics = await R.source.table();
   await R.reload();
   if (R.inline) return;
+  const trouble = (why) => { if (R.trouble !== why) { R.trouble = why; told(); } };
   const news = new Map();
   let timer = 0, last = -Infinity, took = 0;
   // What belongs together is drawn together, and then not for a while: a page that followed
   // each step of a run would take the processor from it. One that nobody sees waits.
   const follow = () => {
     const pause = Math.max(PAUSE, Math.min(20 * took, LONGEST));
-    if (!timer && news.size && !document.hidden) timer = setTimeout(draw, Math.max(150, last + pause - performance.now()));
+    if (!timer && news.size && !document.hidden && !R.lost) timer = setTimeout(draw, Math.max(150, last + pause - performance.now()));
   };
   const draw = async () => {
     const list = [...news.values()];
@@ -302,11 +340,12 @@ R.start = async function (changed) {
     last = performance.now();
     try {
       await R.take(list);
+      trouble("");
       await changed(list.map((d) => d.id));
       took = performance.now() - last;
     } catch (e) {
       for (const d of list) if (!news.has(d.id)) news.set(d.id, d); // it is read again
-      throw e;
+      trouble(e.message);
     } finally {
       timer = 0;
       follow();
@@ -315,6 +354,11 @@ R.start = async function (changed) {
   R.events((list) => {
     for (const d of list) if (!R.runs.has(d.id) || !R.runs.get(d.id).is(d)) news.set(d.id, d);
     follow();
+  }, (is) => {
+    if (is === R.lost) return;
+    R.lost = is;
+    if (is) for (const r of R.runs.values()) if (r.state === "running") r.state = "out of reach"; // a server that is back tells the state of all
+    told();
   });
   document.addEventListener("visibilitychange", follow);
 };

@@ -2,9 +2,9 @@
 // sheet, a summary for readers who do not see them, and values under the pointer.
 "use strict";
 
-// R.chart is a figure. spec: {title, unit, share, log, height, hero, stack, from, to, along, text, lines, marks}; a line is
+// R.chart is a figure. spec: {title, unit, share, log, height, hero, stack, from, to, along, text, lines, marks, zoom}; a line is
 // {label, cls, x, y, stage?, lo?, hi?, dots?, ghost?, band?}. x is steps, or what along says, ascending.
-// A figure that has lines of one value alone says so as a number.
+// zoom is told the part of x that was dragged over.
 R.chart = function (wanted) {
   const holder = R.h("div", { class: "plot" }), out = R.h("output", {}), title = R.h(wanted.hero ? "h2" : "h3", {});
   const fig = R.h("figure", { class: wanted.hero ? "hero" : "" }, R.h("figcaption", {}, title, out), holder);
@@ -26,6 +26,8 @@ R.chart = function (wanted) {
     width = wide;
     draw();
   };
+  fig.print = () => { if (width) holder.replaceChildren(R.paper(fig.spec)); };
+  fig.back = draw;
   // show draws another figure in the place of this one.
   fig.show = (spec) => {
     fig.spec = { ...spec, lines: spec.lines.filter((l) => l.y.some(R.finite)) };
@@ -34,12 +36,24 @@ R.chart = function (wanted) {
   };
   if (!wanted.lines.some((l) => l.y.some(R.finite))) return null;
   fig.show(wanted);
-  holder.addEventListener("pointermove", (e) => {
+  const placeOf = (e) => {
     const { svg, box, from, to } = drawing, r = svg.getBoundingClientRect();
-    at = Math.max(from, Math.min(to, Math.round(from + (((e.clientX - r.left) * (width / r.width) - box.x0) / (box.x1 - box.x0)) * (to - from))));
+    return Math.max(from, Math.min(to, Math.round(from + (((e.clientX - r.left) * (width / r.width) - box.x0) / (box.x1 - box.x0)) * (to - from))));
+  };
+  let pressed = null;
+  holder.addEventListener("pointermove", (e) => {
+    at = placeOf(e);
     say();
   });
-  holder.addEventListener("pointerleave", () => { at = null; drawing.svg.lastChild.setAttribute("d", ""); say(); });
+  holder.addEventListener("pointerleave", () => { at = pressed = null; drawing.svg.lastChild.setAttribute("d", ""); say(); });
+  if (wanted.zoom) {
+    holder.addEventListener("pointerdown", (e) => { pressed = { at: placeOf(e), x: e.clientX }; });
+    holder.addEventListener("pointerup", (e) => {
+      const began = pressed, ends = placeOf(e);
+      pressed = null;
+      if (began && Math.abs(e.clientX - began.x) > DRAG) wanted.zoom(Math.min(began.at, ends), Math.max(began.at, ends));
+    });
+  }
   // The observer says how wide the chart is: to ask would lay the page out anew for each. It is
   // the chart's own, so that both go together: one of the page would hold what it has ever seen.
   new ResizeObserver(([{ contentRect }]) => fig.fit(contentRect.width)).observe(holder);
@@ -49,8 +63,18 @@ R.chart = function (wanted) {
 // reword says the same text only once: one that is set is laid out again.
 const reword = (e, text) => { if (e.textContent !== text) e.textContent = text; };
 
-// R.plot is the drawing of a figure alone, so many pixels wide: for paper and for files.
+// R.plot is the drawing of a figure alone, so many pixels wide: for files.
 R.plot = (spec, width) => plot(spec, width, HEIGHT).svg;
+
+// R.paper is a drawing for paper, where a style sheet gives it its width and texts shrink with it.
+R.paper = (spec) => (spec.hero ? plot(spec, 700, 230).svg : plot(spec, 240, 112).svg);
+
+// On paper all figures are drawn anew, those too that nobody has scrolled to yet.
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("main .later")) part.print();
+  for (const f of document.querySelectorAll("main figure")) if (f.print) f.print();
+});
+addEventListener("afterprint", () => { for (const f of document.querySelectorAll("main figure")) if (f.back) f.back(); });
 
 // R.svgText is a drawing as a file of its own, with the colours that it has here.
 R.svgText = function (svg) {
@@ -59,6 +83,7 @@ R.svgText = function (svg) {
   return `${text.slice(0, head)}<style>${rules.join("\n").replace(/[<&]/g, "")} .chart { background: var(--paper); }</style>${text.slice(head)}\n`;
 };
 
+const DRAG = 8; // pixels from which on a pointer was moved on purpose
 const HEIGHT = 168, GLYPH = 6.6, LINE = 15; // a generous mean width of a 12-pixel digit; the height of a label
 
 // plot draws a figure: {svg, spec, box, px, from, to}. The last element of svg is the rule under
@@ -146,13 +171,14 @@ function stack(svg, spec, box, px, py) {
   const base = spec.lines[0].x.map(() => 0);
   return spec.lines.map((l) => {
     const soft = R.smooth(l.y, l.stage || l.x.map(() => 0));
+    soft.forEach((v, i) => { if (!R.finite(v) && R.finite(l.y[i])) base[i] = NaN; }); // where the smoothing ends
     const lo = base.slice();
     soft.forEach((v, i) => { base[i] += v || 0; });
     const hi = base.slice();
     const b = R.bins(l.x, hi, l.x[0], l.x[l.x.length - 1], box.x1 - box.x0).filter(Boolean);
     const b2 = R.bins(l.x, lo, l.x[0], l.x[l.x.length - 1], box.x1 - box.x0).filter(Boolean);
     svg.append(R.h("path", { class: "area " + l.cls, d: area(b.map((p, i) => ({ x: p.x, lo: b2[i].y, hi: p.y })), px, py, "lo", "hi") }));
-    return { labelY: py((lo[lo.length - 1] + hi[hi.length - 1]) / 2) };
+    return { labelY: py((lastOf(lo) + lastOf(hi)) / 2) };
   });
 }
 

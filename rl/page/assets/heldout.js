@@ -49,12 +49,17 @@ function byStage(r) {
   const order = (n) => (n === "eval/valid" ? 1e9 : n === "eval/greedy" ? 1e8 : +n.slice(10));
   names.sort((a, b) => order(a) - order(b));
   const head = ["when", ...names.map((n) => n.slice(5)), "95 % interval of pass@1", "problems × samples"];
-  const change = (n, i) => (i && R.finite(row(list[i])[n] - row(list[i - 1])[n]) ? R.h("small", {}, R.signed(100 * (row(list[i])[n] - row(list[i - 1])[n]), (v) => v.toFixed(1).replace("-", "−")) + " ") : null);
+  const change = (n, i) => {
+    const a = i && row(list[i - 1]), b = row(list[i]), by = a ? b[n] - a[n] : NaN;
+    if (!R.finite(by)) return null;
+    const text = R.signed(100 * by, (v) => v.toFixed(1).replace("-", "−"));
+    return R.h("small", {}, (R.noise(by, R.halfOf(a, n), R.halfOf(b, n)) ? `(${text})` : text) + " ");
+  };
   return R.h("section", {}, R.h("h2", {}, "Accuracy by stage"), R.region("Accuracy by stage", R.h("table", { class: "figures" },
     R.h("thead", {}, R.h("tr", {}, head.map((t, i) => R.h("th", { scope: "col", class: i ? "num" : null }, t)))),
     R.h("tbody", {}, list.map((e, i) => R.h("tr", {}, R.h("th", { scope: "row" }, e.step < 1 ? "before training" : "after " + e.stage), names.map((n) => R.h("td", { class: "num" }, change(n, i), R.percent(row(e)[n]))),
       R.h("td", { class: "num" }, R.finite(e.low) ? `${(100 * e.low).toFixed(1)} to ${(100 * e.high).toFixed(1)} %` : "–"), R.h("td", { class: "num" }, e.problems ? `${e.problems} × ${e.samples || 1}` : "–")))))),
-  R.h("p", { class: "note" }, "pass@k: the chance that at least one of k samples is right. Greedy: the most likely completion is right. Small figures: points gained over the row above. The interval is over problems."));
+  R.h("p", { class: "note" }, "pass@k: the chance that at least one of k samples is right. Greedy: the most likely completion is right. Small figures: points gained over the row above, in brackets where that is within noise. The interval is over problems."));
 }
 
 // R.matrix is problems by evaluations, the problems that changed first.

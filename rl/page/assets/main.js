@@ -20,7 +20,11 @@ R.show = async function () {
     window.shownHash = location.hash;
     return;
   }
-  try { await screen.show(fresh, run, at.params); } catch (e) { fresh.failed = true; fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + e.message)); }
+  try { await screen.show(fresh, run, at.params); } catch (e) {
+    if (R.lost && place) return; // what is shown stays
+    fresh.failed = true;
+    fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + (R.lost ? "the server of this page does not answer" : e.message)));
+  }
   if (mine !== showing) return; // another was asked for meanwhile
   tellGone(fresh, run);
   main.replaceChildren(fresh);
@@ -65,7 +69,15 @@ function frame(screen, run) {
     R.h("a", { class: "brand", href: "#/", "aria-current": screen.all ? "page" : null }, "rlzero"),
     ...(run ? [R.h("span", { class: "run" }, run.id, R.h("small", { class: "state " + run.state }, run.state), bad ? R.h("small", { class: "alert" }, "! " + bad) : null),
       R.h("nav", { "aria-label": "screens" }, tabs.map((s, i) => R.h("a", { href: R.href(s.name, run.id), "aria-current": s === screen ? "page" : null, title: "key " + (i + 1) }, s.title)))] : [R.h("span", { class: "run" })]),
-    R.h("button", { type: "button", class: "help", "aria-label": "keys", onclick: help }, "?")));
+    R.h("button", { type: "button", class: "help", "aria-label": "keys", onclick: help }, "?"),
+    R.lost ? R.h("p", { class: "lost", role: "alert" }, R.gone(run)) : R.trouble ? R.h("p", { class: "lost", role: "alert" }, "What is new cannot be read: " + R.trouble + ". It is tried again.") : null));
+}
+
+// told says what has become of the server, on the screen that stands.
+function told() {
+  const at = R.parse(), run = at.id ? R.runs.get(at.id) : null, screen = R.screens.find((s) => s.name === at.screen) || R.screens[0];
+  if (screen.update) R.show();
+  else frame(screen, run);
 }
 
 // Keys of every screen; those of the screen that is shown come on top.
@@ -110,7 +122,7 @@ addEventListener("pointerdown", () => { pressed = true; });
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { pressed = false; calm(); });
 main.addEventListener("focusout", calm);
 
-R.start((ids) => { const id = R.parse().id; return !id || ids.includes(id) ? news() : null; }).then(() => {
+R.start((ids) => { const id = R.parse().id; return !id || ids.includes(id) ? news() : null; }, told).then(() => {
   if (!location.hash && R.runs.size === 1) R.go("now", [...R.runs.keys()][0]);
   R.show();
 }).catch((e) => { main.replaceChildren(R.h("p", { class: "alert", role: "alert" }, "The runs cannot be read: " + e.message)); });

@@ -7,7 +7,7 @@ R.screens.push({
     const parts = [measured(r), R.h("section", { id: "samples" })];
     el.append(...parts);
     for (const e of parts) e.since = performance.now();
-    latest(r, parts[1]);
+    written(r, parts[1]);
   },
   // update draws what a new step has changed: numbers at once, curves and texts after a while.
   // Who looks at them needs longer than a step takes, and to draw them takes the processor from
@@ -21,7 +21,7 @@ R.screens.push({
       R.renew(was.querySelector(".facts"), facts(r, m));
     }
     R.pace(was, told ? LOOK : 0, () => R.renew(was, measured(r)));
-    R.pace(samples, LOOK, () => latest(r, samples));
+    R.pace(samples, LOOK, () => written(r, samples));
   },
 });
 
@@ -53,17 +53,21 @@ function headline(r, m) {
     const last = r.has("reward/mean") ? "reward " + R.number(r.last("reward/mean")) : "loss " + R.number(r.last(lossOf(r, m)));
     return [...parts, R.h("h1", {}, `${m.name}, step ${(m.last - m.after).toLocaleString("en")}: ${last}`)];
   }
-  const gain = before ? 100 * (after.pass - before.pass) : NaN, way = Math.sign(gain.toFixed(1)); // as it is printed
-  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: before !== after && way ? (way > 0 ? "up" : "down") : "" }, R.percent(after.pass)), below(r)));
+  const gain = before && before !== after ? after.pass - before.pass : NaN, chance = R.noise(gain, before && before.half, after.half);
+  const way = chance ? 0 : Math.sign((100 * gain).toFixed(1)); // as it is printed
+  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: way ? (way > 0 ? "up" : "down") : "" }, R.percent(after.pass)), below(r)));
   const interval = R.finite(after.low) ? `95 % interval ${(100 * after.low).toFixed(1)} to ${(100 * after.high).toFixed(1)} %` : "";
   const size = after.problems ? `${after.problems} held-out problems${after.samples > 1 ? " × " + after.samples + " samples" : ""}` : "";
-  const less = before && before.k === after.k ? after.passK - before.passK : NaN;
-  const variety = R.finite(less) ? `pass@${after.k} ${R.signed(100 * less, (v) => v.toFixed(1).replace("-", "−"))} points` + (less < -0.0005 && gain > 0 ? ": the samples of a problem have become less varied" : "") : "";
-  const chance = before && before !== after && before.low <= after.high && after.low <= before.high ? "the intervals before and after overlap: the change may be chance" : "";
+  const less = R.finite(gain) && before.k === after.k && after.k > 1 ? after.passK - before.passK : NaN;
+  const means = R.noise(less, before && before.halfK, after.halfK) ? ", within noise" : less < 0 && way > 0 ? ": the samples of a problem have become less varied" : "";
+  const variety = R.finite(less) ? `pass@${after.k} ${inPoints(less)} points${means}` : "";
+  const within = chance ? `the change of ${inPoints(gain)} points is within noise: it may be chance` : "";
   const offers = r.result && r.result.take === "best" ? `the run offers its best model, that of step ${r.result.best.step.toLocaleString("en")}: ${r.result.why}` : "";
-  parts.push(R.h("p", { class: "lead" }, [interval, size, variety, chance, offers].filter(Boolean).join(" · ")));
+  parts.push(R.h("p", { class: "lead" }, [interval, size, within, variety, offers].filter(Boolean).join(" · ")));
   return parts;
 }
+
+const inPoints = (v) => R.signed(+(100 * v).toFixed(1), (p) => p.toFixed(1).replace("-", "−"));
 
 // below says that a run came to less than it began with, beyond chance.
 const below = (r) => (r.result && r.result.below_start ? R.h("span", { class: "below" }, r.state === "finished" ? ": the run ended below its start" : ": the run is below its start") : null);
@@ -106,9 +110,12 @@ function facts(r, m) {
   const list = [], add = (name, text, more) => list.push(R.h("div", {}, R.h("dt", {}, name), R.h("dd", {}, text, more ? R.h("small", {}, " " + more) : null)));
   const done = m.last - m.after, plan = r.planned(m);
   add("stage", `${m.name} ${done.toLocaleString("en")}${plan ? " of " + plan.toLocaleString("en") : ""}`, r.state === "running" ? "running" : r.state);
-  const train = R.inStage(r, "time/train_s", m).y, per = R.median(R.inStage(r, "time/rollout_s", m).y.map((v, i) => v + (train[i] || 0)).slice(-50));
-  if (r.state === "running" && plan > done && R.finite(per)) add("time left", R.seconds((plan - done) * per), "of this stage");
-  if (r.has("reward/mean")) add("reward", R.number(r.last("reward/mean")), "from " + R.number(R.inStage(r, "reward/mean", m).y[0]));
+  const per = R.median(r.timing.filter((t) => t.step > m.after && t.step <= m.last).slice(-50).map((t) => (t.v["time/rollout_s"] || 0) + (t.v["time/train_s"] || 0)));
+  if (r.state === "running" && plan > done && per > 0) add("time left", R.seconds((plan - done) * per), "of this stage");
+  const ran = (title, name, text, more) => { const y = R.inStage(r, name, m).y; if (y.length) add(title, text(y[y.length - 1]), more || "from " + text(y[0])); };
+  ran("reward", "reward/mean", R.number);
+  ran("loss", "sft/loss", R.number);
+  if (!m.rl) ran("valid", "eval/valid", R.percent, "of samples have the form of an answer");
   add("entropy", R.number(r.last("policy/entropy")) + " nats", "from " + R.number(R.inStage(r, "policy/entropy", m).y[0]));
   const limit = r.facts && r.facts.keys.get("stage " + (r.facts.stages.findIndex((s) => s.name === m.name) + 1) + ".sampling.max_completion_tokens");
   if (r.has("rollout/length_mean")) add("length", R.number(r.last("rollout/length_mean")) + (limit ? " of " + limit : "") + " tokens", R.percent(r.last("rollout/truncated_share")) + " cut off");
@@ -138,17 +145,22 @@ function smalls(r, m) {
   ];
 }
 
-// latest shows the newest completion of each verdict.
+// written shows what the model wrote last; where that cannot be read, what is shown stays.
+const written = (r, el) => latest(r, el).catch((e) => { if (!el.childElementCount) el.append(R.h("p", { class: "note" }, "What the model wrote cannot be read: " + e.message)); });
+
+// latest shows the newest completion of each verdict; before the first step that samples, those of
+// the last evaluation.
 async function latest(r, el) {
-  const steps = await r.steps("completions.jsonl");
-  if (!steps.length || !r.main()) return; // the texts of a step are written before its metrics
+  const steps = await r.steps("completions.jsonl"), last = r.evaluations[r.evaluations.length - 1];
+  if (!r.main() || !(steps.length || last)) return; // the texts of a step are written before its metrics
   const newest = steps[steps.length - 1];
-  const lines = await r.linesOf("completions.jsonl", newest.step);
+  const lines = newest ? await r.linesOf("completions.jsonl", newest.step) : r.evaluations.filter((o) => o.step === last.step && o.stage === last.stage);
   const m = r.main();
   const rows = ["right", "graded", "wrong", "not_scored"].map((v) => lines.filter((o) => o.verdict === v).pop()).filter(Boolean);
-  el.replaceChildren(R.h("h2", {}, "Written in step " + (newest.step - m.after).toLocaleString("en")),
+  const link = (o) => (newest ? R.h("a", { href: R.href("completions", r.id, { step: o.step, group: o.group }) }, "its group") : R.h("a", { href: R.href("heldout", r.id) }, "all"));
+  el.replaceChildren(R.h("h2", {}, newest ? "Written in step " + (newest.step - m.after).toLocaleString("en") : last.step < 1 ? "Written before training" : "Written after " + last.stage),
     R.region("Newest completions", R.h("table", { class: "completions" }, R.h("tbody", {}, rows.map((o) => R.h("tr", {},
       R.h("td", {}, R.verdict(o.verdict), R.h("small", {}, lines.filter((x) => x.verdict === o.verdict).length + " of " + lines.length)),
       R.h("td", {}, R.code(o.prompt, 200)), R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.plain(R.clip(o.reason, 200)))),
-      R.h("td", {}, R.h("a", { href: R.href("completions", r.id, { step: o.step, group: o.group }) }, "its group"))))))));
+      R.h("td", {}, link(o))))))));
 }

@@ -43,5 +43,5 @@ async function method(r) {
   const methods = await r.methods();
   return R.h("div", { class: "part" }, R.h("h1", {}, "Method"),
     methods.map((o) => R.h("section", {}, R.h("h2", {}, o.stage), R.h("pre", {}, R.plain(o.text)))),
-    r.recipe ? R.h("section", {}, R.h("h2", {}, "Recipe"), R.h("p", { class: "note" }, "As a file, it repeats the run: ", R.code("rlzero train FILE")), R.h("pre", {}, R.plain(r.recipe))) : null);
+    r.recipe ? R.h("section", {}, R.h("h2", {}, "Recipe"), R.h("p", { class: "note" }, "As a file, it repeats the run: ", R.code("rlzero train FILE")), R.h("pre", { class: "columns" }, R.plain(r.recipe))) : null);
 }

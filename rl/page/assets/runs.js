@@ -8,11 +8,11 @@ R.screens.push({
     const groups = R.groups().filter((g) => !query || g.runs.some((r) => (r.id + " " + r.facts.about).toLowerCase().includes(query)));
     const search = R.h("input", { type: "search", id: "search", placeholder: "search", "aria-label": "search runs", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
     el.append(
-      R.h("div", { class: "head" }, R.h("h1", {}, R.runs.size === 1 ? "1 run" : R.runs.size + " runs"), search),
+      R.h("div", { class: "head" }, R.h("h1", {}, R.runs.size === 1 ? "1 run" : R.runs.size + " runs"), R.runs.size > 1 ? R.h("a", { class: "button", href: R.href("overlay", null, { runs: params.runs }) }, params.runs ? "curves of those chosen" : "curves over each other") : null, search),
       R.h("p", { class: "note" }, "Runs of one recipe with different seeds are one row: the mean of their held-out accuracy, and the smallest and the largest."),
       R.region("Runs", R.h("table", { class: "runs" },
         R.h("thead", {}, R.h("tr", {}, ...["recipe", "seeds", "held-out accuracy", "during training", "state", "alerts"].map((t) => R.h("th", { scope: "col" }, t)))),
-        R.h("tbody", {}, groups.map(row)))));
+        R.h("tbody", {}, groups.map((g) => row(g, params))))));
   },
 });
 
@@ -50,12 +50,14 @@ R.accuracy = function (r) {
   return { ...R.broken(s, R.far(s)), n: e.length ? e[e.length - 1].k : 0 };
 };
 
-function row(g) {
+function row(g, params) {
+  const ids = (params.runs || "").split(",").filter(Boolean), own = g.runs.map((r) => encodeURIComponent(r.id)), chosen = own.some((id) => ids.includes(id));
+  const choose = R.h("input", { type: "checkbox", "aria-label": "choose " + g.name, checked: chosen, onchange: () => R.set({ runs: chosen ? ids.filter((id) => !own.includes(id)).join(",") : [...ids, ...own].join(",") }) });
   const worst = g.runs.flatMap((r) => r.alerts).filter((a) => a.level !== "info");
   const one = g.runs.length === 1, e = one && g.runs[0].after();
   const range = one ? (e && R.finite(e.low) ? ` (${(100 * e.low).toFixed(1)}–${(100 * e.high).toFixed(1)})` : "") : g.n ? ` (${(100 * g.low).toFixed(1)}–${(100 * g.high).toFixed(1)})` : "";
   return R.h("tr", { class: g.control ? "control" : "" },
-    R.h("th", { scope: "row" }, R.h("a", { class: "item", href: R.href("now", g.runs[0].id) }, g.name), g.control ? R.h("small", {}, " control") : null, R.h("p", { class: "about" }, R.clip(g.about, 120))),
+    R.h("th", { scope: "row" }, R.runs.size > 1 ? [choose, " "] : null, R.h("a", { class: "item", href: R.href("now", g.runs[0].id) }, g.name), g.control ? R.h("small", {}, " control") : null, R.h("p", { class: "about" }, R.clip(g.about, 120))),
     R.h("td", { "data-label": g.runs.length > 1 ? "seeds" : "seed" }, g.runs.map((r, i) => [i ? " " : "", R.h("a", { class: "seed", href: R.href("now", r.id), "aria-label": "seed " + r.facts.seed + " of " + g.name }, r.facts.seed)])),
     R.h("td", { class: "big" }, R.percent(g.mean), R.h("small", {}, range)),
     R.h("td", {}, R.spark(R.band(g.runs.map(R.accuracy)), g.control ? "ghost" : "s0")),
@@ -69,8 +71,11 @@ function state(r) {
   return `${m.name} ${m.last - m.after}${r.planned(m) ? "/" + r.planned(m) : ""}`;
 }
 
-// planned is how many steps the recipe gives a stage; 0: unknown.
+// planned is how many steps a stage has, as far as the recipe and the run say by now; 0: unknown.
+// Imitation holds its rate for hold_steps, or until enough of the samples that it probes are valid.
 R.Run.prototype.planned = function (m) {
   const s = this.facts && this.facts.stages.find((o) => o.name === m.name);
-  return s && s.steps ? +s.steps : 0;
+  if (!s || s.hold_steps == null) return s && s.steps ? +s.steps : 0;
+  const met = this.rows.find((o) => o.step > m.after && o.step <= m.last && o.v["eval/valid"] >= +s.until_valid && !("eval/pass@1" in o.v));
+  return (met ? met.step - m.after : +s.hold_steps) + +s.decay_steps;
 };

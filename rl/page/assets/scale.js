@@ -100,10 +100,10 @@ R.broken = function (s, far) {
   return out;
 };
 
-// smooth is a Gaussian average over points: the window is cut alike on both sides near an
-// end, so the first and last values are the data's own, and it never
-// looks across the border of two stages. Of a long stage it is computed at a thousand
-// points, twenty to a standard deviation, and drawn straight between them.
+// smooth is a Gaussian average over points. It never looks across the border of two stages, and
+// a point whose window would has none: a window that is cut would end in the noise of the last
+// value. Of a long stage it is computed at a thousand points, twenty to a standard deviation, and
+// drawn straight between them.
 R.smooth = function (y, stage) {
   const out = y.slice();
   for (let from = 0; from < y.length;) {
@@ -117,11 +117,13 @@ R.smooth = function (y, stage) {
 function gauss(out, y, from, to) {
   const n = to - from, sigma = Math.max(1, n / 50), reach = Math.floor(3 * sigma), stride = Math.ceil(n / 1000);
   const weight = Array.from({ length: reach + 1 }, (_, d) => Math.exp(-((d / sigma) ** 2) / 2));
-  let last = from;
-  for (let i = from; i < to; i = i + stride < to || i === to - 1 ? i + stride : to - 1) {
-    const near = Math.min(reach, i - from, to - 1 - i);
+  const first = from + reach, final = to - 1 - reach;
+  out.fill(NaN, from, first);
+  out.fill(NaN, final + 1, to);
+  let last = first;
+  for (let i = first; i <= final; i = i + stride < final || i === final ? i + stride : final) {
     let sum = 0, weights = 0;
-    for (let j = i - near; j <= i + near; j++) {
+    for (let j = i - reach; j <= i + reach; j++) {
       if (!R.finite(y[j])) continue;
       const w = weight[Math.abs(j - i)];
       sum += w * y[j]; weights += w;
@@ -131,6 +133,10 @@ function gauss(out, y, from, to) {
     last = i;
   }
 }
+
+// half is half the 95 % interval of a mean p of n values from 0 to 1, at most: their variance is
+// p(1-p) at most (Bhatia and Davis, Am. Math. Mon. 107 (2000), 353).
+R.half = (p, n) => 1.96 * Math.sqrt((p * (1 - p)) / n);
 
 // extent is the smallest and the largest of values.
 R.extent = function (values) {

@@ -19,22 +19,27 @@ R.screens.push({
   },
 });
 
-// verify hashes the files of the run here and now and compares them with its receipt.
+// verify hashes the files of the run here and now and compares them with its receipt. What cannot be
+// compared here is said.
 async function verify(el, r) {
   if (!r.receipt) { el.append(R.h("p", { class: "note" }, "A receipt is written when the run ends. It holds the hashes of what went in and what came out.")); return; }
-  if (!crypto.subtle) { el.append(R.h("p", { class: "note" }, "This browser computes no hashes here. Check the receipt where they are: ", R.code("rlzero receipt " + r.dir))); return; }
+  if (!crypto.subtle) { el.append(R.h("p", { class: "note" }, "This browser computes no hashes here. Check the receipt where they are: ", R.code("rlzero receipt " + R.shell(r.dir)))); return; }
   const rows = R.h("tbody", {});
   el.append(R.region("Receipt", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, ["file", "SHA-256 in the receipt", "now"].map((t) => R.h("th", { scope: "col" }, t)))), rows)));
   for (const { name, sha256 } of [{ name: "recipe.toml", sha256: r.receipt.recipe }, ...r.receipt.logs]) {
     const cell = R.h("td", {}, "…");
     rows.append(R.h("tr", {}, R.h("th", { scope: "row" }, name), R.h("td", {}, R.h("code", {}, sha256.slice(0, 16) + "…")), cell));
+    if (r.sizes[name] == null) { cell.replaceChildren(R.h("span", { class: "verdict wrong" }, "✗ the run has no such file")); continue; }
+    if (R.inline && R.inline.files[r.id][name] == null) { cell.replaceChildren("not in this file"); continue; }
     const data = await R.source.bytes(r.id, name, 0, null);
     if (R.inline && data.length !== r.sizes[name]) { cell.replaceChildren("a part is in this file"); continue; }
     const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", data));
     const hex = [...sum].map((b) => b.toString(16).padStart(2, "0")).join("");
     cell.replaceChildren(hex === sha256 ? R.h("span", { class: "verdict right" }, "✓ equal") : R.h("span", { class: "verdict wrong" }, "✗ differs"));
   }
-  el.append(R.h("p", { class: "note" }, `${r.receipt.checkpoints.length} checkpoint${r.receipt.checkpoints.length === 1 ? "" : "s"}, the data and the model it started from: `, R.code("rlzero receipt " + r.dir)));
+  const { checkpoints, model, best } = r.receipt;
+  const others = [checkpoints.length ? checkpoints.length + (checkpoints.length === 1 ? " checkpoint" : " checkpoints") : "", best ? "the best model" : "", "the data", model ? "the model that it started from" : ""].filter(Boolean);
+  el.append(R.h("p", { class: "note" }, `Not compared here: ${others.join(", ")}. `, R.code("rlzero receipt " + R.shell(r.dir)), " compares everything."));
 }
 
 // hacked gathers what speaks for and against a reward that can be had without the task.
@@ -46,7 +51,7 @@ function hacked(el, r) {
     R.h("p", { class: "lead" }, found.length ? "It may be: " + found.length + (found.length === 1 ? " alert says so." : " alerts say so.") : c.length ? "No alert says so." : "Unknown: this run has not measured it."),
     found.map((a) => R.h("p", { class: "alert" }, `! ${a.rule.replace(/_/g, " ")}: ${a.seen}; ${a.against}`)),
     c.length ? R.h("p", { class: "note" }, `Correlation of rewards and verdicts: ${R.number(c[c.length - 1])} in the last step, ${R.number(R.extent(c)[0])} at the lowest.`) : null,
-    R.h("p", { class: "note" }, "Try attacks on the reward of this run, and a second grader on what it was paid for: ", R.code("rlzero audit " + r.dir))));
+    R.h("p", { class: "note" }, "Try attacks on the reward of this run, and a second grader on what it was paid for: ", R.code("rlzero audit " + R.shell(r.dir)))));
 }
 
 async function notScored(el, r) {
