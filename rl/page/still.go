@@ -69,11 +69,11 @@ func readStill(text string) *stillRun {
 	}
 	stage, last, rewards := "", 0, false
 	for _, p := range points {
-		for name, v := range p.Values {
+		for _, name := range slices.Sorted(maps.Keys(p.Values)) {
 			if s.curves[name] == nil {
 				s.curves[name] = &curve{}
 			}
-			if !math.IsNaN(v) {
+			if v := p.Values[name]; !math.IsNaN(v) {
 				c := s.curves[name]
 				c.steps, c.values = append(c.steps, p.Step), append(c.values, v)
 			}
