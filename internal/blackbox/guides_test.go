@@ -89,6 +89,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero compare A B --seeds 3", "rlzero compare countdown-tiny countdown-shaped --seeds 1 --budget 40 --out short" + fewDemo},
 	{`rlzero compare countdown-tiny "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"`,
 		`rlzero compare countdown-tiny "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4" --seeds 1 --budget 40 --out clips` + fewDemo},
+	{"rlzero compare RUN RUN", "cp -r runs/grpo runs/again && rlzero compare runs/grpo runs/again"},
 	{"rlzero doctor --draws RUN", "rlzero doctor --draws runs/grpo"},
 	{"rlzero eval MODEL --data FILE", ""},
 	{"rlzero export RUN --format csv|tfevents --out DIR", "rlzero export runs/grpo --format csv --out curves && rlzero export runs/grpo --format tfevents --out events"},

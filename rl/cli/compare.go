@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -28,8 +29,8 @@ import (
 func compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "train recipes from the same start on the same budget, and compare them",
-		ArgsUsage: "RECIPE RECIPE...",
+		Usage:     "train recipes from the same start on the same budget, and compare them, or finished runs",
+		ArgsUsage: "RECIPE RECIPE... | RUN RUN...",
 		Description: `Trains every recipe with every seed. Prints accuracy, pass@k, length, entropy, KL, and tokens
 to a threshold: the mean, the spread over seeds, and the gain over the first recipe with its
 95 % interval on the same seeds and held-out problems. Writes compare.html with curves,
@@ -45,6 +46,10 @@ budget is what the first recipe samples with the first seed.
 
 To continue an interrupted comparison, repeat the command: it ends with the same bytes.
 
+With run folders in place of recipes, it compares these runs and trains nothing. They need the
+same task, so that the held-out problems are the same. The runs of several seeds get one name:
+'old = RUN' 'old = RUN' 'new = RUN' 'new = RUN'. Files are written only with --out.
+
 --expect NAME holds a recipe against the control of its [[expect]] and says
 whether the metric agrees, disagrees or is not told apart. --papers FILE does so
 for every recipe of the program that has one, as far as FILE has no line of it
@@ -57,6 +62,7 @@ Examples:
    rlzero compare countdown-tiny \
       "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"
    rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml
+   rlzero compare runs/grpo runs/ppo
    rlzero compare --expect negative-only --seeds 3`,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "number of runs of each recipe, with the seeds 1, 2, 3 ..."},
@@ -101,7 +107,7 @@ func compareRecipes(c *cli.Context) error {
 	case (of != "" || papers != "") && c.NArg() > 0:
 		return usagef("rlzero compare --expect and --papers take no recipes beside; found %q", c.Args().Slice())
 	case of == "" && papers == "" && c.NArg() < 2:
-		return usagef("rlzero compare takes two recipes or more")
+		return usagef("rlzero compare takes two recipes or runs, or more")
 	}
 	if n := c.Int("seeds"); n < 1 || n > 1000 {
 		return badValue("seeds", n, "whole numbers from 1 to 1000")
@@ -121,6 +127,9 @@ func compareRecipes(c *cli.Context) error {
 		return measureExpected(c, t, of)
 	case papers != "":
 		return measureAll(c, t, papers)
+	}
+	if slices.ContainsFunc(c.Args().Slice(), func(arg string) bool { _, _, ok := runOf(arg); return ok }) {
+		return compareRuns(c, threshold)
 	}
 	if err := t.enter(c.Args().Slice(), c.StringSlice("set")); err != nil {
 		return err
@@ -300,7 +309,7 @@ func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...
 	return err
 }
 
-// tell writes the comparison and prints it.
+// tell writes the comparison into its folder, if it has one, and prints it.
 func (t *contest) tell(c *cli.Context, result *compare.Comparison) error {
 	var notes []string
 	for _, a := range result.Arms {
@@ -314,26 +323,34 @@ func (t *contest) tell(c *cli.Context, result *compare.Comparison) error {
 	if err != nil {
 		return err
 	}
+	for _, n := range notes {
+		fmt.Fprintln(t.show, n)
+	}
+	if t.dir != "" {
+		if err := t.write(text, notes, result); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		_, err = c.App.Writer.Write(append(text, '\n'))
+		return err
+	}
+	_, err = io.WriteString(c.App.Writer, result.Table())
+	return err
+}
+
+// write writes a comparison, and its JSON, into its folder.
+func (t *contest) write(text []byte, notes []string, result *compare.Comparison) error {
 	html, err := page.Contest(text, notes)
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
 	err = errors.Join(
-		store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), text),
+		store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), append(text, '\n')),
 		store.Write(store.OS(), filepath.Join(t.dir, "compare.md"), []byte(result.Document())),
 		store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), html))
-	if err != nil {
-		return err
+	if err == nil {
+		fmt.Fprintln(t.show, filepath.Join(t.dir, "compare.html"))
 	}
-	for _, n := range notes {
-		fmt.Fprintln(t.show, n)
-	}
-	fmt.Fprintln(t.show, filepath.Join(t.dir, "compare.html"))
-	if c.Bool("json") {
-		_, err = c.App.Writer.Write(text)
-		return err
-	}
-	_, err = io.WriteString(c.App.Writer, result.Table())
 	return err
 }
