@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/rlzero/rlzero/internal/hint"
 )
@@ -37,6 +38,24 @@ func Open(path string) (*os.File, error) {
 		return nil, hint.With(err, "run git lfs install and git lfs pull in its folder, or download the file itself")
 	}
 	return f, nil
+}
+
+// OpenIn opens a regular file of a folder that may be somebody else's: a link that leads out of the
+// folder is refused.
+func OpenIn(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is %s; accepted: a regular file", filepath.Join(dir, name), kind(info.Mode()))
+	}
+	return root.Open(name)
 }
 
 // Read reads a regular file of at most the given number of bytes.

@@ -11,11 +11,16 @@ import (
 // ErrInput marks input that the user has to change: a file, a line, a key.
 var ErrInput = errors.New("bad input")
 
-// Input is [Each] for a file that the user gave: where it cannot be read, the error is
-// ErrInput.
+// Input is [Each] for a file that the user gave: where it cannot be read, or a line has a key twice,
+// the error is ErrInput.
 func Input(name string, in io.Reader, do func(line int, raw []byte) error) error {
 	read := true
 	err := Each(name, in, func(line int, raw []byte) error {
+		if json.Valid(raw) { // what is wrong with others, do says
+			if err := Once(raw); err != nil {
+				return err
+			}
+		}
 		err := do(line, raw)
 		read = err == nil
 		return err

@@ -156,10 +156,11 @@ const fresh = time.Minute
 func (o *run) describe() Run {
 	d := Run{ID: o.id, Dir: o.dir, Group: o.group, State: "stopped", Files: map[string]int64{}}
 	for _, name := range slices.Concat(Files, held) {
-		info, err := os.Stat(filepath.Join(o.dir, name))
-		if err != nil || !info.Mode().IsRegular() {
+		f, info, err := o.open(name)
+		if err != nil {
 			continue
 		}
+		f.Close()
 		d.Files[name] = info.Size()
 		if time.Since(info.ModTime()) < fresh && name != "recipe.toml" && d.State == "stopped" {
 			d.State = "running"
@@ -174,12 +175,13 @@ func (o *run) describe() Run {
 	return d
 }
 
-// open opens a file of a run that the page may read.
+// open opens a file of a run that the page may read. What lies outside of the run's folder is none,
+// though a link leads there.
 func (o *run) open(name string) (*os.File, os.FileInfo, error) {
 	if !slices.Contains(Files, name) && !slices.Contains(held, name) {
 		return nil, nil, fs.ErrNotExist
 	}
-	f, err := files.Open(filepath.Join(o.dir, name))
+	f, err := files.OpenIn(o.dir, name)
 	if err != nil {
 		return nil, nil, err
 	}

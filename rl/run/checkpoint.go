@@ -32,6 +32,9 @@ func (r *run) checkpoint() error {
 // stage the state is that of the next stage's beginning, and the checkpoint is never
 // removed; at the end of the last it has what that stage needs to go on.
 func (r *run) save(end bool) error {
+	if err := r.folder.Present(); err != nil {
+		return err
+	}
 	state, keepers := r.state, r.keepers()
 	state.Ended = nil
 	if end {

@@ -34,8 +34,11 @@ type event struct {
 // observer is told everything that happens, in order, and changes nothing.
 type observer interface{ on(event) error }
 
-// tell tells the observers. The first error ends the run.
+// tell tells the observers, which write into the run's folder. The first error ends the run.
 func (r *run) tell(e event) error {
+	if err := r.folder.Present(); err != nil {
+		return err
+	}
 	for _, o := range r.observers {
 		if err := o.on(e); err != nil {
 			return err

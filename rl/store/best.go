@@ -14,6 +14,9 @@ const bestDir = "best"
 // model stays until the next checkpoint, since until then a resumed run may go back to before the
 // step.
 func (r *Run) SaveBest(step int, files map[string]func(io.Writer) error) error {
+	if err := r.Present(); err != nil {
+		return err
+	}
 	parent := r.path(bestDir)
 	if err := makeDir(r.fs, parent); err != nil {
 		return err

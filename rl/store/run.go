@@ -133,6 +133,17 @@ func removeUnfinished(fsys FS, folder string) error {
 	return nil
 }
 
+// Present is an error where the folder is no longer the one that was opened: it was deleted, moved
+// or replaced. What is appended to its logs then goes nowhere, and what is written by name would make
+// a folder that has half of a run.
+func (r *Run) Present() error {
+	lock, tells := r.lock.(interface{ there() bool })
+	if isRun(r.fs, r.dir) == nil && (!tells || lock.there()) {
+		return nil
+	}
+	return fmt.Errorf("run folder %s was deleted, moved or replaced while the run was writing it", r.dir)
+}
+
 // Dir is the run's folder.
 func (r *Run) Dir() string { return r.dir }
 
@@ -145,6 +156,9 @@ func (r *Run) Keep(n int) { r.keep = max(1, n) }
 // WriteFile writes a file of the run, replacing an older one as a whole. The
 // name may contain folders, separated by slashes.
 func (r *Run) WriteFile(name string, data []byte) error {
+	if err := r.Present(); err != nil {
+		return err
+	}
 	return replace(r.fs, r.path(name), tmpSuffix, data)
 }
 

@@ -153,7 +153,7 @@ func parseObject(raw []byte) (Row, error) {
 	case err != nil || row == nil:
 		return nil, fmt.Errorf("found %s; accepted: a JSON object with the columns as keys", kindOf(raw))
 	}
-	return row, nil
+	return row, lines.Once(raw)
 }
 
 // kindOf names what kind of JSON value raw is.

@@ -92,6 +92,9 @@ func (c *column) page() error {
 	if h.compressed < 0 || h.compressed > c.size || h.uncompressed < 0 || h.uncompressed > maxHeld || h.values < 0 {
 		return fmt.Errorf("a page claims %d bytes (%d uncompressed) and %d values; the column has %d bytes left, and a page is accepted up to %d bytes", h.compressed, h.uncompressed, h.values, c.size, maxHeld)
 	}
+	if err := c.file.spend(h.uncompressed); err != nil {
+		return err
+	}
 	c.size -= h.compressed
 	stored := make([]byte, h.compressed)
 	if _, err := io.ReadFull(c.in, stored); err != nil {

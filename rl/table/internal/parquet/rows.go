@@ -18,6 +18,25 @@ type File struct {
 	groups []rowGroup
 	zstd   *zstd.Decoder
 	held   int // bytes of the pages and dictionaries of the row group that is read
+
+	inflated, most int64 // bytes of pages and rows that were made so far, and may be made
+}
+
+// What a file may be inflated to: text shrinks to a tenth, and a dictionary makes long texts that
+// many rows share a few bits. A file whose every byte stands for a million others, by a codec or
+// by run lengths, ends here before it fills memory or takes hours.
+const (
+	mostInflated = 1 << 30 // bytes, whatever the size of the file
+	mostTimes    = 32      // for each byte of the file, beside
+	rowBytes     = 64      // that a row counts as, beside its values
+)
+
+// spend accounts for bytes that the file was inflated to.
+func (f *File) spend(n int64) error {
+	if f.inflated += n; f.inflated > f.most {
+		return fmt.Errorf("the file inflates to more than %d bytes; accepted: at most %d for each of its own and %d beside", f.most, mostTimes, mostInflated)
+	}
+	return nil
 }
 
 // Open reads the footer of a file of the given size in bytes.
@@ -26,7 +45,7 @@ func Open(in io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{in: in, groups: groups}
+	f := &File{in: in, groups: groups, most: mostInflated + mostTimes*size}
 	if f.root, f.leaves, err = buildSchema(schema); err != nil {
 		return nil, err
 	}
@@ -81,6 +100,9 @@ func (f *File) Each(most int, do func(row int64, values []json.RawMessage) error
 		for range group.rows {
 			row++
 			values, err := r.row()
+			if err == nil {
+				err = f.spend(rowBytes + int64(len(r.buf)))
+			}
 			if err != nil {
 				return fmt.Errorf("row %d: %w", row, err)
 			}
