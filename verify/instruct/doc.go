@@ -30,8 +30,8 @@
 //
 // Every check is linear in the completion, except for keywords that are regular expressions. These
 // have Python's syntax. An engine of this package reads and runs them (pattern_parse.go,
-// pattern_program.go, pattern_run.go) in a counted number of steps; beyond it the instruction
-// counts as not followed. Patterns without references and without repetitions of what may be empty
+// pattern_program.go, pattern_run.go) in a counted number of steps, which all instructions and forms
+// of a completion share; beyond it an instruction counts as not followed. Patterns without references and without repetitions of what may be empty
 // take no more steps than the product of pattern and text for each match. A keyword comes from the
 // task, never from a model.
 //

@@ -147,12 +147,14 @@ func isLoose(mode string) (bool, error) {
 
 // Check implements [verify.Checker].
 func (v verifier) Check(row verify.Problem) error {
-	_, _, err := v.read(row)
+	steps := maxAllSteps
+	_, _, err := v.read(row, &steps)
 	return err
 }
 
-// read makes the check from a row's kwargs and mode.
-func (v verifier) read(row verify.Problem) (judge check, loose bool, err error) {
+// read makes the check from a row's kwargs and mode. Its patterns take their steps from those that
+// are left.
+func (v verifier) read(row verify.Problem, steps *int) (judge check, loose bool, err error) {
 	loose = v.loose
 	var mode string
 	found, err := row.Field("mode", &mode)
@@ -166,12 +168,19 @@ func (v verifier) read(row verify.Problem) (judge check, loose bool, err error) 
 	if err != nil {
 		return nil, false, err
 	}
+	k.steps = steps
 	return v.kind.build(k), loose, k.err
 }
 
 // Verify implements [verify.Verifier].
 func (v verifier) Verify(row verify.Problem, completion string) verify.Verdict {
-	judge, loose, err := v.read(row)
+	steps := maxAllSteps
+	return v.judge(row, completion, &steps)
+}
+
+// judge is Verify within the steps that are left.
+func (v verifier) judge(row verify.Problem, completion string, steps *int) verify.Verdict {
+	judge, loose, err := v.read(row, steps)
 	if err != nil {
 		return verify.Abstain("%v", err)
 	}

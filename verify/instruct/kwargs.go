@@ -13,6 +13,7 @@ import (
 type kwargs struct {
 	values map[string]json.RawMessage
 	err    error
+	steps  *int // that the completion's patterns may still take, all together
 }
 
 // readKwargs reads a JSON object; a JSON string that holds one is accepted, as
@@ -139,7 +140,9 @@ func (k *kwargs) pattern(name, python string, ignoreCase bool) *pattern {
 	p, err := newPattern(python, ignoreCase)
 	if err != nil {
 		k.fail("kwargs: %s is used as a regular expression: %w", name, err)
+		return nil
 	}
+	p.steps = k.steps
 	return p
 }
 

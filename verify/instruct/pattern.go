@@ -7,7 +7,10 @@ import (
 )
 
 // pattern is a Python regular expression out of a task row.
-type pattern struct{ program *program }
+type pattern struct {
+	program *program
+	steps   *int // that it may still take, and others with it
+}
 
 // newPattern compiles a Python regular expression, as re.compile does without
 // flags or with re.IGNORECASE.
@@ -23,18 +26,22 @@ func newPattern(python string, ignoreCase bool) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{p}, nil
+	steps := maxAllSteps
+	return &pattern{p, &steps}, nil
 }
 
 // found says whether re.search finds something.
 func (p *pattern) found(text string) (bool, error) {
-	return newMatcher(p.program, text).search(0, false)
+	m := newMatcher(p.program, text, *p.steps)
+	defer m.pay(p.steps)
+	return m.search(0, false)
 }
 
 // findAll is re.findall: the matches or, with a group, what the first group
 // holds.
 func (p *pattern) findAll(text string) ([]string, error) {
-	m := newMatcher(p.program, text)
+	m := newMatcher(p.program, text, *p.steps)
+	defer m.pay(p.steps)
 	group := min(p.program.groups, 1)
 	var all []string
 	for at, must := 0, false; ; {

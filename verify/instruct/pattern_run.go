@@ -12,9 +12,12 @@ import (
 // text; patterns with references, and repetitions of what may be empty, can
 // take more, and are given up at the limit.
 
-// Limits of one search, or of all the searches of one findAll.
+// Limits of one search, or of all the searches of one findAll; and the steps of all of them that
+// judge a completion, whatever its instructions and the forms in which it is judged: a third of a
+// second.
 const (
 	maxSteps    = 1 << 23
+	maxAllSteps = 1 << 25
 	maxStack    = 1 << 20 // alternatives and old slots kept
 	maxMemoBits = 1 << 27
 )
@@ -81,18 +84,24 @@ type matcher struct {
 	stack  []undo
 	failed []uint64 // bit memo + position·memos: going on from there fails
 	trail  []int    // the bits that were set
-	steps  int
+	given  int
+	steps  int  // that are left of the given
 	start  int  // of the present search
 	must   bool // the match has to be longer than nothing
 }
 
-func newMatcher(p *program, text string) *matcher {
-	m := &matcher{program: p, text: []rune(text), slots: make([]int, p.slots), steps: maxSteps}
+// newMatcher is a matcher that may take maxSteps, and no more than are left.
+func newMatcher(p *program, text string, left int) *matcher {
+	steps := min(maxSteps, left)
+	m := &matcher{program: p, text: []rune(text), slots: make([]int, p.slots), given: steps, steps: steps}
 	if bits := p.memos * (len(m.text) + 1); bits > 0 && bits <= maxMemoBits {
 		m.failed = make([]uint64, (bits+63)/64)
 	}
 	return m
 }
+
+// pay takes what the matcher used off what is left.
+func (m *matcher) pay(left *int) { *left -= m.given - m.steps }
 
 // search finds the first match from a position on, as pattern.search does. must
 // says that a match of nothing right there does not count.

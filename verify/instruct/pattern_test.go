@@ -1,8 +1,11 @@
 package instruct
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/verify"
 )
 
 // The counts are len(re.findall(pattern, text, re.IGNORECASE)) of Python 3.11.
@@ -113,6 +116,34 @@ func TestPatternSteps(t *testing.T) {
 		if _, err := p.count(c.text); err != c.want {
 			t.Errorf("%s: %v, want %v", c.python, err, c.want)
 		}
+	}
+}
+
+// TestPatternStepsOfCompletion: the patterns of all instructions of a row have one number of steps
+// together, so that no row takes its limit once for each keyword.
+func TestPatternStepsOfCompletion(t *testing.T) {
+	hostile, plain := `{"keyword":"(?:a*)*c","frequency":1,"relation":"at least"}`, `{"keyword":"a","frequency":1,"relation":"at least"}`
+	judge := func(first string, times int) verify.Verdict {
+		v, err := verify.New("instructions", map[string]any{"score": "share"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := strings.Repeat(`"ifeval:keywords:frequency",`, times) + `"ifeval:keywords:frequency"`
+		row := verify.Problem{Metadata: map[string]json.RawMessage{
+			"instruction_id_list": json.RawMessage("[" + names + "]"),
+			"kwargs":              json.RawMessage("[" + strings.Repeat(first+",", times) + plain + "]"),
+		}}
+		return v.Verify(row, strings.Repeat("a", 200))
+	}
+	const some = maxAllSteps / maxSteps
+	if v := judge(plain, maxInstructions-1); v.Score != 1 {
+		t.Errorf("patterns that are quick: %+v", v)
+	}
+	if v := judge(hostile, some-1); v.Values["followed"] != 1 {
+		t.Errorf("after %d patterns at their limit one more is judged: %+v", some-1, v)
+	}
+	if v := judge(hostile, some); v.Values["followed"] != 0 || !strings.Contains(v.Reason, errSteps.Error()) {
+		t.Errorf("after %d patterns at their limit nothing is left: %+v", some, v)
 	}
 }
 

@@ -111,8 +111,9 @@ func (s several) Verify(row verify.Problem, completion string) verify.Verdict {
 	}
 	rule := "all instructions"
 	var missed []string
+	steps := maxAllSteps
 	for _, one := range all {
-		if v := one.Verify(one.row, completion); v.Verdict != verify.Right {
+		if v := one.judge(one.row, completion, &steps); v.Verdict != verify.Right {
 			missed = append(missed, one.name+": "+v.Reason)
 		}
 	}

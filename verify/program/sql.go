@@ -59,7 +59,10 @@ partial    "none" (default). "cells": wrong rows earn the F1 of cells,
            with most equal cells; each row is paired once and, if order counts, only
            with the row at its position.
 must_read  the query has to read a table of the database, unless the reference query
-           reads none: a guessed constant is wrong. Default true.
+           reads none: a guessed constant is wrong. So is a query that names a table and
+           gives the same rows when all tables are empty, where the reference query does
+           not. A constant beside a table that has rows is found only by a second
+           database. Default true.
 settled    a reference whose rows depend on the order in which tables are scanned (a tie
            that LIMIT cuts, a column beside GROUP BY) is not scored. Default true.
 nonempty   a reference without rows is not scored. Default false: no rows are right when
@@ -221,7 +224,14 @@ func (v sql) judge(d referenced, query, rule string) verify.Verdict {
 	if d.width >= 0 && len(found.Columns) != d.width && v.Partial == partialNone {
 		return verify.Reject(query, rule, "%s, but the reference has %d", count(len(found.Columns), "column"), d.width)
 	}
-	return v.compare(d, v.keys(found.Rows), query, rule)
+	rows := v.keys(found.Rows)
+	verdict := v.compare(d, rows, query, rule)
+	if d.empty != nil && verdict.Score > 0 {
+		if same, err := v.gives(*d.empty, query, rows); err == nil && same {
+			return verify.Reject(query, rule, "the query gives the same rows when all tables are empty: they stand in the query")
+		}
+	}
+	return verdict
 }
 
 // run runs a query under a guard, which ends the process where SQLite does not stop: so

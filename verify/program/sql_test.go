@@ -110,6 +110,13 @@ func TestSQLFalsePositivesOfSets(t *testing.T) {
 		{nil, reference("SELECT name FROM item WHERE stock > 99"), "SELECT name FROM item", "wrong", 0, ""},
 		{nil, reference("SELECT count(*) FROM item"), "SELECT 5", "wrong", 0, "reads no table"},
 		{nil, reference("SELECT count(*) FROM item"), "SELECT count(*) + 2 FROM sqlite_schema, json_each('[1,2,3]')", "wrong", 0, "reads no table"},
+		{nil, reference("SELECT count(*) FROM item"), "SELECT count(*) FROM item WHERE 0 HAVING 0 UNION ALL VALUES (5)", "wrong", 0, "the same rows when all tables are empty"},
+		{nil, reference("SELECT name FROM item WHERE stock = 3"), "SELECT name FROM item WHERE 0 UNION ALL VALUES ('ink')", "wrong", 0, "the same rows when all tables are empty"},
+		{nil, reference("SELECT count(*) FROM item"), "SELECT 5 + 0 * count(*) FROM item", "wrong", 0, "the same rows when all tables are empty"},
+		{map[string]any{"partial": "cells"}, reference("SELECT name FROM item WHERE stock > 5"), "SELECT name FROM item WHERE 0 UNION ALL VALUES ('pen')", "wrong", 0, "the same rows when all tables are empty"},
+		{nil, reference("SELECT count(*) FROM item WHERE stock > 99"), "SELECT sum(stock > 99) + 0 FROM item", "right", 1, ""}, // on empty tables the reference says the same, and the query another
+		{nil, reference("SELECT count(*) FROM item WHERE stock > 99"), "SELECT count(*) FROM item WHERE stock > 50", "right", 1, ""},
+		{map[string]any{"must_read": false}, reference("SELECT count(*) FROM item"), "SELECT count(*) FROM item WHERE 0 HAVING 0 UNION ALL VALUES (5)", "right", 1, ""},
 		{map[string]any{"must_read": false}, reference("SELECT count(*) FROM item"), "SELECT 5", "right", 1, ""},
 		{nil, reference("SELECT 2 + 3"), "SELECT 5", "right", 1, ""},
 	})

@@ -32,6 +32,7 @@ type referenced struct {
 	rows   [][]string // [row][column], keys of values
 	width  int        // columns; -1 when given rows are none
 	reads  bool       // the reference reads a table, as far as that is known
+	empty  *source    // the database without rows; nil: the reference gives the same there, or none is known
 	// ends are the rows at which the parts end in which order does not count: one
 	// part is a bag, parts of one row each are a sequence.
 	ends []int
@@ -121,7 +122,38 @@ func (v sql) reference(s source, query string) (referenced, error) {
 		second = r.rows
 	}
 	r.ends = v.parts(r.rows, second, ordered)
+	if v.MustRead && r.reads {
+		r.empty = v.telling(db, query, r.rows)
+	}
 	return r, nil
+}
+
+// telling is a database without rows, if the reference gives other rows there than on the
+// database itself.
+func (v sql) telling(db *sqlite.DB, query string, rows [][]string) *source {
+	image, err := db.Emptied()
+	if err != nil { // nothing can be told
+		return nil
+	}
+	empty := source{image: image}
+	if same, err := v.gives(empty, query, rows); err != nil || same {
+		return nil
+	}
+	return &empty
+}
+
+// gives says whether a query gives these rows on a database, in any order.
+func (v sql) gives(s source, query string, rows [][]string) (bool, error) {
+	db, err := s.open()
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	found, err := v.run(db, query)
+	if err != nil {
+		return false, err
+	}
+	return equalBags(joined(v.keys(found.Rows)), joined(rows)), nil
 }
 
 // sources are the databases of a row.

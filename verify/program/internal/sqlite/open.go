@@ -89,6 +89,29 @@ func Build(fill func(Builder) error) (*Image, error) {
 	return image, nil
 }
 
+// Emptied is the database without a row: its tables and views, made anew. The error is an *[Error];
+// it may be about a table of a kind that this SQLite cannot make.
+func (db *DB) Emptied() (*Image, error) {
+	made := Result{Columns: []string{"sql"}}
+	s, err := db.prepare(`SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_' ORDER BY rowid`)
+	if err == nil {
+		err = s.rows(&made, Limits{})
+		s.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Build(func(b Builder) error {
+		for _, row := range made.Rows {
+			text, _ := row[0].(string)
+			if err := b.Exec(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // OpenImage opens a database in memory for reading.
 func OpenImage(image *Image) (*DB, error) {
 	db, err := open(":memory:", lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_MEMORY)
