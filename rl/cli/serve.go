@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
@@ -109,8 +111,10 @@ func serveModel(c *cli.Context) error {
 	}
 	if o.Name == "" {
 		o.Name = nameOf(args[0])
+	} else if !servedName(o.Name) {
+		return badValue("name", o.Name, "a name %s", servedNames)
 	}
-	api := web.API{Hosts: c.StringSlice("host"), Origins: c.StringSlice("origin"), Cert: c.String("tls-cert"), Key: c.String("tls-key"), Free: []string{serve.HealthPath}, Refuse: serve.Refuse}
+	api := web.API{Hosts: c.StringSlice("host"), Origins: c.StringSlice("origin"), Cert: c.String("tls-cert"), Key: secretFile(c, "tls-key"), Free: []string{serve.HealthPath}, Refuse: serve.Refuse}
 	if api.Token, err = tokenOf(c); err != nil {
 		return err
 	}
@@ -151,8 +155,11 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 	}
 	for _, text := range c.StringSlice(adapterFlag.Name) {
 		name, dir, ok := strings.Cut(text, "=")
-		if !ok || name == "" || names[name] {
-			return closeAll, badValue(adapterFlag.Name, text, "NAME=FOLDER with a name that no other model has")
+		if !ok {
+			return closeAll, hint.With(badValue(adapterFlag.Name, text, "NAME=FOLDER"), "--%s %s", adapterFlag.Name, terminal.ShellWord(nameOf(text)+"="+text))
+		}
+		if !servedName(name) || names[name] {
+			return closeAll, badValue(adapterFlag.Name, text, "NAME=FOLDER with a name that no other model has, %s", servedNames)
 		}
 		names[name] = true
 		a := serve.Adapter{Name: name}
@@ -181,6 +188,18 @@ func servedFolder(c *cli.Context, path string) (folder, note string, err error) 
 	return found.Dir, note, nil
 }
 
+// servedName tells whether clients can ask for a model by a name, also in an address.
+func servedName(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if !regexp.MustCompile(`^\w[\w.:@+-]*$`).MatchString(part) {
+			return false
+		}
+	}
+	return true
+}
+
+const servedNames = "of letters, digits and . _ : @ + - that begins with no sign but _; slashes between such parts"
+
 // nameOf is the name of a model in requests: that of its folder or file.
 func nameOf(path string) string {
 	if abs, err := filepath.Abs(path); err == nil { // "." has a name too
@@ -191,7 +210,7 @@ func nameOf(path string) string {
 
 // tokenOf reads --token-file; "" where there is none.
 func tokenOf(c *cli.Context) (string, error) {
-	path := c.String("token-file")
+	path := secretFile(c, "token-file")
 	if path == "" {
 		return "", nil
 	}

@@ -117,7 +117,7 @@ func newKey(c *cli.Context, file string) error {
 // doorOf is how the flags reach a server.
 func doorOf(c *cli.Context, url string) (bus.Door, error) {
 	d := bus.Door{URL: url}
-	if file := c.String("key"); file != "" {
+	if file := secretFile(c, "key"); file != "" {
 		text, err := os.ReadFile(file)
 		if err == nil {
 			d.Key, err = bus.ParseKey(text)
