@@ -123,6 +123,18 @@ func (p ggufPlace) toFile(data []float32, shape []int) []float32 {
 	return out
 }
 
+// fromFile are the numbers of a vector, a bias, in their own order.
+func (p ggufPlace) fromFile(data []float32) []float32 {
+	if p.heads == 0 {
+		return data
+	}
+	out := make([]float32, len(data))
+	for i := range out {
+		out[i] = data[p.rowInFile(i, len(data))]
+	}
+	return out
+}
+
 func (p ggufPlace) shifted(data []float32, by float32) []float32 {
 	if by == 0 {
 		return data

@@ -90,10 +90,13 @@ func (p ggufPlace) stored(file *gguf.File, t gguf.Tensor) storedTensor {
 				return nil, err
 			}
 			data, err := t.Type.Dequantize(raw)
+			if err == nil && len(t.Shape) == 1 {
+				data = p.fromFile(data)
+			}
 			return p.shifted(data, -p.plus), err
 		},
 		blocks: func(kind gguf.Type, from, n int) ([]byte, error) {
-			if t.Type != kind || p.plus != 0 {
+			if t.Type != kind || p.plus != 0 || len(t.Shape) == 1 {
 				return nil, nil
 			}
 			return p.rows(file, t, from, n)
@@ -101,9 +104,10 @@ func (p ggufPlace) stored(file *gguf.File, t gguf.Tensor) storedTensor {
 	}
 }
 
-// rows are rows of a tensor as they lie in a file, in their own order.
+// rows are rows of a tensor as they lie in a file, in their own order; a vector, which is one row,
+// has its numbers in the file's.
 func (p ggufPlace) rows(file *gguf.File, t gguf.Tensor, from, n int) ([]byte, error) {
-	if p.heads == 0 {
+	if p.heads == 0 || len(t.Shape) == 1 {
 		return file.Rows(t, from, n)
 	}
 	var out []byte
@@ -125,6 +129,9 @@ func ggufConfig(file *gguf.File, name string, arch ggufArch) (Config, error) {
 	}
 	if whole != "" {
 		c, err := ParseConfig([]byte(whole))
+		if err == nil {
+			err = agree(file.Metadata, c, name)
+		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", ggufConfigKey, err)
 		}
@@ -146,6 +153,23 @@ func ggufConfig(file *gguf.File, name string, arch ggufArch) (Config, error) {
 		return c, fmt.Errorf("the metadata as a config.json: %w", err)
 	}
 	return c, k.checkFactors(&c)
+}
+
+// agree refuses a config that the keys which all programs read contradict: they would take the file
+// for another model.
+func agree(m gguf.Metadata, c Config, arch string) error {
+	if own := ggufFamilies[c.Family]; own != arch {
+		return fmt.Errorf("a model of family %s has %s %q; found %q", c.Family, ggufArchKey, own, arch)
+	}
+	for _, p := range append(ggufNumbers(c, arch), ggufIDs(c)...) {
+		found := m.Get(p.Key)
+		x, _, err := m.Float(p.Key)
+		want, _, number := gguf.Metadata{p}.Float(p.Key)
+		if same := err == nil && number == nil && float32(x) == float32(want); found != nil && !same && found != p.Value {
+			return fmt.Errorf("it makes %s %v, but the file has %v: one of the two was changed", p.Key, p.Value, found)
+		}
+	}
+	return nil
 }
 
 // ggufKeys collects the keys of a config.json. The first error stays.

@@ -167,6 +167,66 @@ func TestPermute(t *testing.T) {
 	}
 }
 
+// TestGGUFContradicts: a file whose standard keys say something else than its rlzero.config is
+// refused, with the key.
+func TestGGUFContradicts(t *testing.T) {
+	f := openFolder(t, filepath.Join(fixtures.Root(t), "testdata", "models", "llama_smollm2_tied"))
+	path, _ := writeGGUF(t, f, GGUFTypes[0])
+	for key, value := range map[string]any{
+		"llama.attention.head_count": uint32(f.Config.Heads * 2), "llama.rope.freq_base": float32(12345), "llama.context_length": uint32(7),
+		"tokenizer.ggml.eos_token_id": uint32(f.Config.EOS[0] + 1), "general.architecture": "qwen2",
+	} {
+		g, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range g.Metadata {
+			if g.Metadata[i].Key == key {
+				g.Metadata[i].Value = value
+			}
+		}
+		arch, _ := g.Metadata.Text(ggufArchKey)
+		if _, err := ggufConfig(g, arch, ggufArchs[arch]); err == nil || !strings.Contains(err.Error(), key) || !strings.HasPrefix(err.Error(), ggufConfigKey+": ") {
+			t.Errorf("%s = %v: %v", key, value, err)
+		}
+		g.Close()
+	}
+}
+
+// TestGGUFBiases: biases of q and k of a llama go out and come back, with their rows in the order of
+// the weights'.
+func TestGGUFBiases(t *testing.T) {
+	f := openFolder(t, filepath.Join(fixtures.Root(t), "testdata", "models", "llama_smollm2_tied"))
+	f.Config.AttentionBias = true
+	for _, spec := range Tensors(f.Config) {
+		if strings.HasSuffix(spec.Name, "_proj.bias") {
+			f.Tensors.tensors[spec.Name] = storedTensor{shape: spec.Shape, read: func(_, _ int) ([]float32, error) { // the whole vector is one row
+				data := make([]float32, spec.Shape[0])
+				for i := range data {
+					data[i] = float32(i)
+				}
+				return data, nil
+			}}
+		}
+	}
+	for _, typ := range GGUFTypes {
+		path, _ := writeGGUF(t, f, typ)
+		sameModel(t, f, openFolder(t, path), typ)
+		if typ.Name == "f32" {
+			withoutConfig(t, f, path)
+		}
+		g, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bias, err := g.Read("blk.0.attn_k.bias")
+		if half := f.Config.HeadDim / 2; err != nil || bias[1] != float32(half) || bias[2] != 1 {
+			t.Errorf("%s: the bias of k begins %v, %v; llama.cpp wants pairs side by side", typ.Name, bias[:4], err)
+		}
+		g.Close()
+	}
+}
+
 // TestGGUFRefuses: files that are not of a known model are refused by name.
 func TestGGUFRefuses(t *testing.T) {
 	values := func() ([]float32, error) { return make([]float32, 32), nil }

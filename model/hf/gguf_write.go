@@ -106,7 +106,6 @@ func checkRange(data []float32, kind gguf.Type) error {
 func ggufMetadata(f *Folder, arch, name string, typ GGUFType) (m gguf.Metadata, notes []string, err error) {
 	c := f.Config
 	add := func(key string, value any) { m = append(m, gguf.Pair{Key: key, Value: value}) }
-	size := func(key string, n int) { add(arch+"."+key, uint32(n)) }
 	add(ggufArchKey, arch)
 	add("general.type", "model")
 	add("general.name", cmp.Or(name, arch))
@@ -114,6 +113,20 @@ func ggufMetadata(f *Folder, arch, name string, typ GGUFType) (m gguf.Metadata, 
 	if typ.Type == gguf.Q8_0 || typ.Type == gguf.Q4_0 {
 		add("general.quantization_version", uint32(2))
 	}
+	m = append(m, ggufNumbers(c, arch)...)
+	config, err := json.Marshal(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	add(ggufConfigKey, string(config))
+	tokenizer, notes, err := ggufTokenizer(f)
+	return append(m, tokenizer...), append(ggufNotes(c, arch), notes...), err
+}
+
+// ggufNumbers are what the keys of an architecture say of a model.
+func ggufNumbers(c Config, arch string) (m gguf.Metadata) {
+	add := func(key string, value any) { m = append(m, gguf.Pair{Key: arch + "." + key, Value: value}) }
+	size := func(key string, n int) { add(key, uint32(n)) }
 	size("vocab_size", c.Vocab)
 	size("context_length", c.MaxPositions)
 	size("embedding_length", c.Width)
@@ -124,22 +137,31 @@ func ggufMetadata(f *Folder, arch, name string, typ GGUFType) (m gguf.Metadata, 
 	size("attention.key_length", c.HeadDim)
 	size("attention.value_length", c.HeadDim)
 	size("rope.dimension_count", c.HeadDim)
-	add(arch+".attention.layer_norm_rms_epsilon", float32(c.NormEps))
-	add(arch+".rope.freq_base", float32(c.RopeTheta))
+	add("attention.layer_norm_rms_epsilon", float32(c.NormEps))
+	add("rope.freq_base", float32(c.RopeTheta))
 	if s := c.RopeScaling; s != nil && s.Type == "linear" {
-		add(arch+".rope.scaling.type", "linear")
-		add(arch+".rope.scaling.factor", float32(s.Factor))
+		add("rope.scaling.type", "linear")
+		add("rope.scaling.factor", float32(s.Factor))
 	}
 	if c.Window > 0 {
 		size("attention.sliding_window", c.Window)
 	}
-	config, err := json.Marshal(c)
-	if err != nil {
-		return nil, nil, err
+	return m
+}
+
+// ggufIDs are what the keys of special tokens say of a model.
+func ggufIDs(c Config) (m gguf.Metadata) {
+	add := func(key string, id int) {
+		if id >= 0 {
+			m = append(m, gguf.Pair{Key: "tokenizer.ggml." + key, Value: uint32(id)})
+		}
 	}
-	add(ggufConfigKey, string(config))
-	tokenizer, notes, err := ggufTokenizer(f)
-	return append(m, tokenizer...), append(ggufNotes(c, arch), notes...), err
+	add("bos_token_id", c.BOS)
+	add("padding_token_id", c.PAD)
+	for i, id := range c.EOS[:min(2, len(c.EOS))] {
+		add([]string{"eos_token_id", "eot_token_id"}[i], id)
+	}
+	return m
 }
 
 // ggufTokenizer describes the tokenizer, the special tokens and the chat template.
@@ -164,21 +186,7 @@ func ggufTokenizer(f *Folder) (m gguf.Metadata, notes []string, err error) {
 			m = append(m, gguf.Pair{Key: "tokenizer.chat_template", Value: template})
 		}
 	}
-	ids := []struct {
-		key string
-		id  int
-	}{{"bos_token_id", c.BOS}, {"padding_token_id", c.PAD}}
-	for i, id := range c.EOS[:min(2, len(c.EOS))] {
-		ids = append(ids, struct {
-			key string
-			id  int
-		}{[]string{"eos_token_id", "eot_token_id"}[i], id})
-	}
-	for _, p := range ids {
-		if p.id >= 0 {
-			m = append(m, gguf.Pair{Key: "tokenizer.ggml." + p.key, Value: uint32(p.id)})
-		}
-	}
+	m = append(m, ggufIDs(c)...)
 	if len(c.EOS) > 2 {
 		notes = append(notes, fmt.Sprintf("GGUF has keys for two of the %d tokens that end a text; llama.cpp does not stop at the others.", len(c.EOS)))
 	}
