@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 
@@ -52,7 +53,14 @@ func (m *Model) LoadAdapter(dir string) error {
 // folder in place of its own. It takes only the memory of the adapter, and computes, to the bit,
 // what a model that is loaded with that adapter computes. Engines of all models over the same
 // matrices take turns and may be called at once. The model that was loaded is closed last.
+// An adapter that brings an output head of its own is refused.
 func (m *Model) WithAdapter(dir string) (*Model, error) {
+	switch brings, err := hf.HasHead(dir); {
+	case err != nil:
+		return nil, err
+	case brings:
+		return nil, fmt.Errorf("the adapter %s brings an output head (modules_to_save), so it cannot share the matrices of another model: name it as the model itself", dir)
+	}
 	if _, _, err := m.decoder.Without().Trained(); err == nil {
 		return nil, errors.New("the matrices of a model that is trained cannot be shared: open it frozen")
 	}

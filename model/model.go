@@ -111,6 +111,11 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 	if f.Adapter != "" && o.Adapter != "" {
 		return nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", dir, o.Adapter), "name the folder of the model, without an adapter")
 	}
+	if o.Adapter != "" {
+		if err := f.TakeHead(o.Adapter); err != nil {
+			return nil, err
+		}
+	}
 	o.Adapter = cmp.Or(o.Adapter, f.Adapter)
 	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "")
 	if err != nil {

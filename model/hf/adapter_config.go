@@ -2,6 +2,7 @@ package hf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
@@ -26,6 +28,20 @@ type AdapterConfig struct {
 	// the blocks. Where it is one text it is a regular expression of whole names.
 	Targets []string
 	Pattern string
+
+	// exclude_modules, written as target_modules are: modules that get no adapter after all.
+	Excluded       []string
+	ExcludePattern string
+
+	// layers_to_transform: the blocks whose modules get an adapter, where Targets has only the end of
+	// their names; nil for all. layers_pattern: regular expressions of what stands before the number of a
+	// block in a name; nil for any.
+	Layers        []int
+	LayersPattern []string
+
+	// modules_to_save: modules that were trained whole and lie beside the adapter. Of these a model
+	// takes its output head alone, see [Folder.TakeHead].
+	Saved []string
 
 	// rank_pattern and alpha_pattern: regular expressions of the ends of module names, the
 	// first that matches counts.
@@ -54,8 +70,7 @@ const (
 // with the values that plain LoRA has besides null.
 var plainKeys = map[string][]string{
 	"peft_type": {`"LORA"`}, "bias": {`"none"`}, "fan_in_fan_out": {"false"}, "use_dora": {"false"}, "lora_bias": {"false"},
-	"use_qalora": {"false"}, "use_bdlora": {"false"}, "modules_to_save": {"[]"}, "layers_to_transform": {"[]"}, "layers_pattern": {"[]", `""`},
-	"exclude_modules": {"[]"}, "layer_replication": {"[]"}, "target_parameters": {"[]"}, "trainable_token_indices": {"[]"},
+	"use_qalora": {"false"}, "use_bdlora": {"false"}, "layer_replication": {"[]"}, "target_parameters": {"[]"}, "trainable_token_indices": {"[]"},
 	"alora_invocation_tokens": {"[]"}, "arrow_config": {}, "kasa_config": {}, "velora_config": {}, "monteclora_config": {},
 }
 
@@ -77,7 +92,17 @@ func ParseAdapterConfig(data []byte) (AdapterConfig, error) {
 		Rank: r.sizeOr("r", 8), Alpha: r.number("lora_alpha", 8), RSLoRA: r.flag("use_rslora", false),
 		Base: r.text("base_model_name_or_path", ""),
 	}
-	a.Targets, a.Pattern = r.targets()
+	a.Targets, a.Pattern = r.modules("target_modules")
+	if a.Targets == nil && a.Pattern == "" && r.err == nil {
+		r.err = r.missing("target_modules", acceptedModules)
+	}
+	if a.Pattern == allLinear {
+		a.Pattern = ""
+	}
+	a.Excluded, a.ExcludePattern = r.modules("exclude_modules")
+	a.Layers = r.blockNumbers()
+	a.LayersPattern = r.texts("layers_pattern", "a regular expression, or a list of some")
+	a.Saved = r.texts("modules_to_save", savedModule)
 	a.Ranks, a.Alphas = r.overrides("rank_pattern"), r.overrides("alpha_pattern")
 	if r.err != nil {
 		return a, r.err
@@ -86,24 +111,57 @@ func ParseAdapterConfig(data []byte) (AdapterConfig, error) {
 	return a, a.Check()
 }
 
-// targets reads target_modules: a list, or one regular expression.
-func (r *configReader) targets() (list []string, pattern string) {
-	const accepted = "a list of module names, a regular expression, or " + allLinear
-	raw := r.take("target_modules")
+const (
+	acceptedModules = "a list of module names, a regular expression, or " + allLinear
+	savedModule     = "lm_head" // the one of modules_to_save that a model can take
+)
+
+// modules reads names of modules: a list, or one regular expression; neither where the key is not
+// there, or has nothing in it.
+func (r *configReader) modules(key string) (list []string, pattern string) {
+	if raw := r.take(key); len(raw) > 0 && raw[0] == '"' {
+		return nil, r.text(key, "")
+	}
+	list = r.texts(key, acceptedModules)
+	slices.Sort(list)
+	return list, ""
+}
+
+// texts reads a text, or a list of some; nil where the key is not there, or has nothing in it.
+func (r *configReader) texts(key, accepted string) (list []string) {
+	raw := r.take(key)
+	var one string
 	switch {
 	case raw == nil:
-		if r.err == nil {
-			r.err = r.missing("target_modules", accepted)
+	case json.Unmarshal(raw, &one) == nil:
+		if one != "" {
+			list = []string{one}
 		}
-	case raw[0] == '"':
-		if pattern = r.text("target_modules", ""); pattern == allLinear {
-			pattern = ""
-		}
-	case json.Unmarshal(raw, &list) != nil || len(list) == 0:
-		r.refuse("target_modules", accepted)
+	case json.Unmarshal(raw, &list) != nil:
+		r.refuse(key, accepted)
 	}
-	slices.Sort(list)
-	return list, pattern
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// blockNumbers reads layers_to_transform: the number of a block, or a list of some.
+func (r *configReader) blockNumbers() (list []int) {
+	const key = "layers_to_transform"
+	raw := r.take(key)
+	var one int
+	switch {
+	case raw == nil:
+	case json.Unmarshal(raw, &one) == nil:
+		list = []int{one}
+	case json.Unmarshal(raw, &list) != nil:
+		r.refuse(key, "the number of a block, or a list of some")
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // overrides reads a pattern object in the order of the file.
@@ -149,8 +207,26 @@ func (a AdapterConfig) Check() error {
 			}
 		}
 	}
-	if _, err := regexp.Compile(a.Pattern); err != nil {
-		return fmt.Errorf("target_modules: %q is no regular expression: %w", a.Pattern, err)
+	for key, pattern := range map[string]string{"target_modules": a.Pattern, "exclude_modules": a.ExcludePattern} {
+		if _, err := regexp.Compile(pattern); err != nil {
+			return fmt.Errorf("%s: %q is no regular expression: %w", key, pattern, err)
+		}
+	}
+	for _, pattern := range a.LayersPattern {
+		if _, err := layerPattern(pattern); err != nil {
+			return fmt.Errorf("layers_pattern: %q is no regular expression: %w", pattern, err)
+		}
+	}
+	switch { // as PEFT's LoraConfig refuses them
+	case a.Layers != nil && a.Targets == nil:
+		return fmt.Errorf("layers_to_transform: found %v, accepted: nothing beside a target_modules that is one text", a.Layers)
+	case a.LayersPattern != nil && a.Layers == nil:
+		return fmt.Errorf("layers_pattern: found %q, accepted: nothing where layers_to_transform is not there", a.LayersPattern)
+	}
+	for _, module := range a.Saved {
+		if module != savedModule {
+			return fmt.Errorf("modules_to_save: found %q, accepted: %s alone", module, savedModule)
+		}
 	}
 	return nil
 }
@@ -161,15 +237,54 @@ func endPattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:.*\.)?(?:` + pattern + `)$`)
 }
 
-// Targeted tells whether a module gets an adapter.
+// layerPattern finds the number of a block in a module's name, after what a pattern of layers_pattern
+// matches.
+func layerPattern(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile(`^.*\.(?:` + pattern + `)\.(\d+)\.`)
+}
+
+// Targeted tells whether a module gets an adapter, as PEFT's check_target_module_exists does
+// (https://github.com/huggingface/peft/blob/v0.17.1/src/peft/tuners/tuners_utils.py).
 func (a AdapterConfig) Targeted(module string) bool {
+	whole := func(pattern string) bool {
+		return pattern != "" && regexp.MustCompile(`^(?:`+pattern+`)$`).MatchString(module)
+	}
+	ends := func(names []string) bool {
+		return slices.ContainsFunc(names, func(end string) bool { return endsIn(module, end) })
+	}
 	switch {
+	case whole(a.ExcludePattern) || ends(a.Excluded):
+		return false
 	case a.Pattern != "":
-		return regexp.MustCompile(`^(?:` + a.Pattern + `)$`).MatchString(module)
+		return whole(a.Pattern)
 	case a.Targets == nil:
 		return true
+	case slices.Contains(a.Targets, module): // whose whole name says in which block it is
+		return true
 	}
-	return slices.ContainsFunc(a.Targets, func(end string) bool { return endsIn(module, end) })
+	return ends(a.Targets) && a.inLayers(module)
+}
+
+// inLayers tells whether a module is in one of the blocks of layers_to_transform.
+func (a AdapterConfig) inLayers(module string) bool {
+	if a.Layers == nil {
+		return true
+	}
+	patterns := a.LayersPattern
+	if patterns == nil {
+		patterns = []string{`[^.]*`}
+	}
+	for _, pattern := range patterns {
+		re, err := layerPattern(pattern)
+		if err != nil {
+			return false // Check has refused it
+		}
+		if found := re.FindStringSubmatch(module); found != nil {
+			n, err := strconv.Atoi(found[len(found)-1]) // the pattern may have groups of its own
+			return err == nil && slices.Contains(a.Layers, n)
+		}
+	}
+	return false
 }
 
 // endsIn tells whether a module's name is end, or ends in it after a dot.
@@ -196,17 +311,26 @@ func (a AdapterConfig) Of(module string) (rank int, scale float64) {
 func (a AdapterConfig) MarshalJSON() ([]byte, error) {
 	out := map[string]any{
 		"bias": "none", "fan_in_fan_out": false, "inference_mode": true, "init_lora_weights": true,
-		"lora_dropout": jsonFloat(0), "modules_to_save": nil, "task_type": "CAUSAL_LM", "use_dora": false,
+		"lora_dropout": jsonFloat(0), "task_type": "CAUSAL_LM", "use_dora": false,
 	}
 	for k, v := range a.Raw {
 		out[k] = v
 	}
-	var targets any = a.Targets
+	var targets, excluded any = a.Targets, a.Excluded
 	if a.Targets == nil {
-		targets = allLinear
-		if a.Pattern != "" {
-			targets = a.Pattern
-		}
+		targets = cmp.Or(a.Pattern, allLinear)
+	}
+	if a.ExcludePattern != "" {
+		excluded = a.ExcludePattern
+	}
+	if a.ExcludePattern != "" || a.Excluded != nil {
+		out["exclude_modules"] = excluded
+	}
+	if a.Layers != nil {
+		out["layers_to_transform"] = a.Layers
+	}
+	if a.LayersPattern != nil {
+		out["layers_pattern"] = a.LayersPattern
 	}
 	var base any
 	if a.Base != "" {
@@ -214,7 +338,7 @@ func (a AdapterConfig) MarshalJSON() ([]byte, error) {
 	}
 	for k, v := range map[string]any{
 		"peft_type": "LORA", "r": a.Rank, "lora_alpha": a.Alpha, "use_rslora": a.RSLoRA, "target_modules": targets,
-		"rank_pattern": overrides(a.Ranks), "alpha_pattern": overrides(a.Alphas), "base_model_name_or_path": base,
+		"rank_pattern": overrides(a.Ranks), "alpha_pattern": overrides(a.Alphas), "base_model_name_or_path": base, "modules_to_save": a.Saved,
 	} {
 		out[k] = v
 	}
@@ -268,9 +392,45 @@ func OpenAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
 	if err != nil {
 		return cfg, nil, err
 	}
+	if cfg.Saved != nil { // it is the model's, see TakeHead
+		delete(ts.tensors, adapterHead)
+	}
 	if err := CheckAdapter(want, ts); err != nil {
 		ts.Close()
 		return cfg, nil, fmt.Errorf("%s: %w", filepath.Join(dir, adapterFile), err)
 	}
 	return cfg, ts, nil
+}
+
+// adapterHead is the name of an output head in a PEFT file.
+const adapterHead = "base_model.model." + HeadName
+
+// HasHead tells whether a PEFT folder brings an output head beside its adapter.
+func HasHead(dir string) (bool, error) {
+	cfg, err := readAdapterConfig(filepath.Join(dir, adapterConfigFile))
+	return cfg.Saved != nil, err
+}
+
+// TakeHead puts the output head that a PEFT folder brings in place of the model's own. A model whose
+// head is its embedding then has a head of its own. Without one nothing changes.
+func (f *Folder) TakeHead(dir string) error {
+	brings, err := HasHead(dir)
+	if err != nil || !brings {
+		return err
+	}
+	path := filepath.Join(dir, adapterFile)
+	ts, err := OpenTensorFile(path)
+	if err != nil {
+		return err
+	}
+	f.Tensors.files = append(f.Tensors.files, ts)
+	head, there := ts.tensors[adapterHead]
+	if want := []int{f.Config.Vocab, f.Config.Width}; !there {
+		return fmt.Errorf("%s: tensor %s is missing, which modules_to_save names", path, adapterHead)
+	} else if !slices.Equal(head.shape, want) {
+		return fmt.Errorf("%s: tensor %s: found shape %v, accepted: %v", path, adapterHead, head.shape, want)
+	}
+	f.Config.TieEmbeddings = false
+	f.Tensors.tensors[HeadName] = head
+	return nil
 }

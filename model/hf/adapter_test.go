@@ -23,8 +23,16 @@ func TestAdapterConfigRefused(t *testing.T) {
 	for _, c := range []struct{ more, want string }{
 		{`, "use_dora": true`, "use_dora: found true, accepted: false or null"},
 		{`, "bias": "all"`, `bias: found "all"`},
-		{`, "modules_to_save": ["lm_head"]`, "modules_to_save: found"},
-		{`, "layers_to_transform": [0]`, "layers_to_transform: found"},
+		{`, "lora_bias": true`, "lora_bias: found true"},
+		{`, "target_parameters": ["mlp.experts"]`, "target_parameters: found"},
+		{`, "layer_replication": [[0, 2]]`, "layer_replication: found"},
+		{`, "trainable_token_indices": [3]`, "trainable_token_indices: found"},
+		{`, "modules_to_save": ["lm_head", "embed_tokens"]`, `modules_to_save: found "embed_tokens", accepted: lm_head alone`},
+		{`, "layers_to_transform": [0.5]`, "layers_to_transform: found"},
+		{`, "layers_pattern": "layers"`, `layers_pattern: found ["layers"], accepted: nothing where layers_to_transform is not there`},
+		{`, "layers_to_transform": 1, "layers_pattern": ["(layers"]`, `layers_pattern: "(layers" is no regular expression`},
+		{`, "exclude_modules": "q_("`, `exclude_modules: "q_(" is no regular expression`},
+		{`, "exclude_modules": {}`, "exclude_modules: found"},
 		{`, "rank_pattern": {"q_proj": 2.5}`, "rank_pattern: found 2.5"},
 		{`, "rank_pattern": {"q_proj(": 2}`, `rank_pattern: "q_proj(" is no regular expression`},
 		{`, "rank_pattern": [2]`, "rank_pattern: found"},
@@ -34,7 +42,8 @@ func TestAdapterConfigRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.more, err, c.want)
 		}
 	}
-	for _, text := range []string{`{"peft_type": "LORA"}`, `{"peft_type": "IA3", "target_modules": ["q_proj"]}`, `{"r": 0, "target_modules": ["q_proj"]}`, `{"target_modules": "q_("}`} {
+	for _, text := range []string{`{"peft_type": "LORA"}`, `{"peft_type": "IA3", "target_modules": ["q_proj"]}`, `{"r": 0, "target_modules": ["q_proj"]}`, `{"target_modules": "q_("}`,
+		`{"target_modules": "all-linear", "layers_to_transform": [0]}`, `{"target_modules": []}`, `{"target_modules": 3}`} {
 		if _, err := ParseAdapterConfig([]byte(text)); err == nil {
 			t.Errorf("%s is accepted", text)
 		}
@@ -56,6 +65,14 @@ func TestAdapterModules(t *testing.T) {
 		{`{"r": 4, "lora_alpha": 8, "target_modules": ".*\\.1\\..*_proj"}`, "model.layers.0.mlp.up_proj", 0, 0},
 		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "rank_pattern": {"layers.1.self_attn.q_proj": 2, "q_proj": 8}, "alpha_pattern": {"1.self_attn.q_proj": 3}}`,
 			"model.layers.1.self_attn.q_proj", 2, 1.5},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "layers_to_transform": [1, 11]}`, "model.layers.11.self_attn.q_proj", 4, 2},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "layers_to_transform": 1}`, "model.layers.11.self_attn.q_proj", 0, 0},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "layers_to_transform": [1], "layers_pattern": ["h", "layers"]}`, "model.layers.1.self_attn.q_proj", 4, 2},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "layers_to_transform": [1], "layers_pattern": "h"}`, "model.layers.1.self_attn.q_proj", 0, 0},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["model.layers.0.self_attn.q_proj"], "layers_to_transform": [1]}`, "model.layers.0.self_attn.q_proj", 4, 2},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "v_proj"], "exclude_modules": ["layers.0.self_attn.q_proj"]}`, "model.layers.0.self_attn.q_proj", 0, 0},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": "all-linear", "exclude_modules": ".*\\.mlp\\..*"}`, "model.layers.0.mlp.up_proj", 0, 0},
+		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "modules_to_save": ["lm_head"]}`, "model.layers.0.self_attn.q_proj", 4, 2},
 		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "rank_pattern": {"q_proj": 8, "layers.1.self_attn.q_proj": 2}}`, "model.layers.1.self_attn.q_proj", 8, 1},
 	} {
 		a, err := ParseAdapterConfig([]byte(c.text))

@@ -47,6 +47,16 @@ func (f *Folder) AdapterFiles(dir string, typ gguf.Type) (small map[string][]byt
 	for _, name := range ts.Names() {
 		tensors = append(tensors, ts.named(name, typ))
 	}
+	if cfg.Saved != nil {
+		if dir != "" && dir != f.Adapter {
+			if err := f.TakeHead(dir); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+		head := f.Tensors.named(HeadName, typ)
+		head.Name = adapterHead
+		tensors = append(tensors, head)
+	}
 	small = map[string][]byte{}
 	if f.Tokenizer != nil {
 		small = f.Tokenizer.Files()

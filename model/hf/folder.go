@@ -57,10 +57,11 @@ func ReadFolder(dir string) (*Folder, error) {
 		}
 		if gguf.IsFile(f.Dir) {
 			base, err := readGGUF(f.Dir)
-			if err == nil {
-				base.Adapter = dir
+			if err != nil {
+				return nil, err
 			}
-			return base, err
+			base.Adapter = dir
+			return base.headed()
 		}
 		if !exists(filepath.Join(small, configFile)) {
 			small = f.Dir
@@ -80,6 +81,18 @@ func ReadFolder(dir string) (*Folder, error) {
 	if err := CheckTensors(f.Config, f.Tensors); err != nil {
 		f.Tensors.Close()
 		return nil, fmt.Errorf("%s: %w", f.Dir, err)
+	}
+	return f.headed()
+}
+
+// headed is the folder with the output head that its own adapter brings, if it brings one.
+func (f *Folder) headed() (*Folder, error) {
+	if f.Adapter == "" {
+		return f, nil
+	}
+	if err := f.TakeHead(f.Adapter); err != nil {
+		f.Tensors.Close()
+		return nil, err
 	}
 	return f, nil
 }

@@ -17,6 +17,9 @@ func (f *Folder) Merge(dir string) error {
 		return nil
 	}
 	cfg, ts, err := f.openAdapter(dir)
+	if err == nil && dir != "" && dir != f.Adapter {
+		err = f.TakeHead(dir)
+	}
 	if err != nil {
 		return err
 	}

@@ -311,20 +311,27 @@ func StatBits(s seq.Stats) []uint32 {
 // WriteAdapter writes the PEFT folder of a model's adapter.
 func WriteAdapter(t *testing.T, m *model.Model) string {
 	t.Helper()
-	dir := t.TempDir()
 	config, err := m.AdapterConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return WriteFolder(t, map[string][]byte{"adapter_config.json": config}, "adapter_model.safetensors", m.AdapterTensors())
+}
+
+// WriteFolder writes files and a file of tensors into a folder of the test's.
+func WriteFolder(t *testing.T, small map[string][]byte, name string, tensors []hf.NamedTensor) string {
+	t.Helper()
+	dir := t.TempDir()
 	var weights bytes.Buffer
-	if err := hf.WriteSafetensors(&weights, m.AdapterTensors()); err != nil {
+	if err := hf.WriteSafetensors(&weights, tensors); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "adapter_config.json"), config, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), weights.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
+	all := maps.Clone(small)
+	all[name] = weights.Bytes()
+	for name, data := range all {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
