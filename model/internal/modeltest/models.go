@@ -328,8 +328,8 @@ func WriteFolder(t *testing.T, small map[string][]byte, name string, tensors []h
 	}
 	all := maps.Clone(small)
 	all[name] = weights.Bytes()
-	for name, data := range all {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := os.WriteFile(filepath.Join(dir, name), all[name], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
