@@ -321,18 +321,12 @@ func (m Method) measured(text formula.Text, program *formula.Program, facts []fo
 	text.Parts = merged(text.Parts, m.Metrics)
 	metrics = slices.Collect(maps.Keys(m.Metrics))
 	lacks := lacking(program, facts)
+	maps.DeleteFunc(beside, func(name, _ string) bool { _, own := m.Metrics[name]; return own })
 	all := text
-	all.Parts = merged(text.Parts, nil)
-	for name, metric := range beside {
-		if _, own := m.Metrics[name]; own {
-			delete(beside, name)
-			continue
-		}
-		if all.Parts[name] = metric; slices.ContainsFunc(all.Names(name), lacks) {
-			delete(all.Parts, name)
-			delete(beside, name)
-		}
-	}
+	all.Parts = merged(text.Parts, beside)
+	reads := all.Reader()
+	maps.DeleteFunc(beside, func(name, _ string) bool { return slices.ContainsFunc(reads(name), lacks) })
+	all.Parts = merged(text.Parts, beside)
 	_, err := formula.Compile(all, facts)
 	for _, name := range slices.Sorted(maps.Keys(beside)) {
 		if err != nil { // of some: a part that was replaced may have another level than a metric of it takes

@@ -20,15 +20,16 @@ func (m Method) unsaid(text formula.Text, facts []formula.Fact) error {
 	if _, formula := m.Formulas["beta"]; formula || said || given("beta") {
 		return nil
 	}
+	names := text.Reader()
 	for _, p := range presetTexts().library {
 		_, reads := p.Parameters["beta"]
 		if _, own := m.Formulas[p.Name]; own || given(p.Name) || !reads || p.Kind != "penalty" && p.Kind != "preference" {
 			continue
 		}
-		if slices.Contains(text.Names(lossPart), p.Name) {
+		if slices.Contains(names(lossPart), p.Name) {
 			part := lossPart
 			for _, own := range slices.Sorted(maps.Keys(m.Formulas)) {
-				if own != lossPart && slices.Contains(text.Names(own), p.Name) {
+				if own != lossPart && slices.Contains(names(own), p.Name) {
 					part = own // such as penalty
 				}
 			}

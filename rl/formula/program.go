@@ -37,7 +37,11 @@ type Text struct {
 // Names are the names that a formula reads, directly or through the parts that it
 // names, parts themselves and functions included, sorted. What cannot be read is left
 // out.
-func (t Text) Names(key string) []string {
+func (t Text) Names(key string) []string { return t.Reader()(key) }
+
+// Reader is Names for many keys of a text that does not change between them: each part is
+// parsed once.
+func (t Text) Reader() func(key string) []string {
 	texts := map[string]string{}
 	for _, parts := range []map[string]string{t.Library, t.Parts} {
 		for key, text := range parts {
@@ -45,35 +49,51 @@ func (t Text) Names(key string) []string {
 			texts[name] = text
 		}
 	}
-	found := map[string]bool{}
-	var part func(name string)
+	direct := map[string][]string{}
+	return func(key string) []string {
+		found := map[string]bool{}
+		var part func(name string)
+		part = func(name string) {
+			if found[name] {
+				return
+			}
+			found[name] = true
+			text, is := texts[name]
+			if !is {
+				return
+			}
+			if _, read := direct[name]; !read {
+				direct[name] = namesIn(name, text)
+			}
+			for _, n := range direct[name] {
+				part(n)
+			}
+		}
+		part(key)
+		return slices.Sorted(maps.Keys(found))
+	}
+}
+
+// namesIn are the names in the text of one part, none of them if it cannot be read.
+func namesIn(name, text string) (names []string) {
+	locals, result, err := parse(name, text)
+	if err != nil {
+		return nil
+	}
 	var visit func(n *node)
 	visit = func(n *node) {
 		if n.kind == nameNode || n.kind == callNode {
-			part(n.name)
+			names = append(names, n.name)
 		}
 		for _, a := range n.args {
 			visit(a)
 		}
 	}
-	part = func(name string) {
-		if found[name] {
-			return
-		}
-		found[name] = true
-		text, is := texts[name]
-		if !is {
-			return
-		}
-		if locals, result, err := parse(name, text); err == nil {
-			for _, l := range locals {
-				visit(l.value)
-			}
-			visit(result)
-		}
+	for _, l := range locals {
+		visit(l.value)
 	}
-	part(key)
-	return slices.Sorted(maps.Keys(found))
+	visit(result)
+	return names
 }
 
 // opKind is what an operation does.

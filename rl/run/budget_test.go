@@ -23,6 +23,9 @@ func sampledTokens(t *testing.T, dir string) []int {
 // TestBudget: a stage ends after the step that samples its last token, also where the
 // run was cut before; the log of held-out problems has one outcome for each.
 func TestBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
 	dir := t.TempDir()
 	trainIn(t, dir, false, smallRun...)
 	all := sampledTokens(t, dir)

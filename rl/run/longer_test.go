@@ -93,6 +93,9 @@ func TestLonger(t *testing.T) {
 // TestLongerResumes: killed in between, a run that goes on comes to the same bytes, whatever of the two
 // files that say so was written; and it may go on again.
 func TestLongerResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: resumes a longer run from every checkpoint")
+	}
 	at := func(steps string) []string { return append(slices.Clone(quiet), "stage.rl.steps="+steps) }
 	base := t.TempDir()
 	trainIn(t, base, false, at("2")...)

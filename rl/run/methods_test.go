@@ -104,6 +104,9 @@ func lossOf(m algo.Method) string {
 // to the same weights and metrics, bit for bit, each in one batch an update and in several: the
 // figures that the sampler recorded are the trainer's, and parts have the bits of the whole.
 func TestWaysOfTraining(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains six times")
+	}
 	const loss, none = "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)", " + 0*batch_max(highest(logp))"
 	for _, rows := range []string{"micro_batch_tokens=8192", "micro_batch_tokens=60"} {
 		want, row := tinyRun(t, rows, loss)
@@ -129,6 +132,9 @@ func TestWaysOfTraining(t *testing.T) {
 // one that moves with each update comes to the same bytes when it is cut and resumed, and the
 // numbers change what is learnt.
 func TestStatesResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
 	states := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.checkpoint_every=1",
 		`stage.rl.algorithm.state={usual = {start = 0.5, next = "0.9*usual + 0.1*batch_mean(reward)"}, rate = {start = 0.25, next = "0.5*rate + 0.5*batch_mean(reward)", by = "row"}, coef = {start = 0.01, next = "coef + if(batch_token_mean(entropy) < 2, 0.01, -0.001)"}}`,
 		"stage.rl.algorithm.advantage=reward - 0.5*usual - 0.5*rate",

@@ -18,6 +18,9 @@ import (
 // another one, by a schedule that lets a group come too late, or by a file that is none, it is
 // refused.
 func TestReplayRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains four times")
+	}
 	base, live := t.TempDir(), t.TempDir()
 	trainIn(t, base, false, append(slices.Clone(quiet), "stage.rl.steps=1")...)
 	sets := append(slices.DeleteFunc(slices.Clone(quiet), func(set string) bool { return strings.HasPrefix(set, "model.") }),

@@ -47,6 +47,9 @@ func completionLines(t *testing.T, dir string) []record.Completion {
 // their means in the metrics; what a script does not score is left out. The run
 // is the same however many judge side by side.
 func TestComposedReward(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains several times")
+	}
 	base := t.TempDir()
 	trainIn(t, base, false, composed...)
 	sums, counts, unscored := map[string]float64{}, map[string]float64{}, map[int]float64{}
@@ -110,6 +113,9 @@ func TestComposedReward(t *testing.T) {
 // TestTooFewScored: a run whose verifier fails stops before it learns from what
 // is left, with a checkpoint, and says what the commonest reason was.
 func TestTooFewScored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains several times")
+	}
 	script := func(body string) []string {
 		return append(slices.Clone(smallRun), "stage.rl.reward=flaky",
 			`stage.rl.verifier=[{name = "flaky", starlark = "flaky.star", source = "def reward(row, completion):\n    `+body+`\n"}]`)

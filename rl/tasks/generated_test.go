@@ -50,6 +50,9 @@ func TestGenerated(t *testing.T) {
 			if slices.Contains(slow, f.Name) {
 				problems = 100
 			}
+			if testing.Short() {
+				problems /= 10
+			}
 			answers := map[string]int{}
 			for i := range problems {
 				split := Split(i % 16 / 15) // most of the time Train
@@ -162,6 +165,9 @@ func TestLevels(t *testing.T) {
 			levels = max(levels, len(a.Levels))
 		}
 		for level := range levels {
+			if testing.Short() && level != 0 && level != levels-1 {
+				continue
+			}
 			task := f.Level(level)
 			if err := task.Validate(); err != nil {
 				t.Errorf("%s, level %d: %s: %v", f.Name, level, task.Difficulty(), err)
@@ -206,6 +212,9 @@ func TestSettingsOfGenerated(t *testing.T) {
 // TestHostileAnswers: no text makes a verifier fail, hang or pay. The texts are
 // long, deep or huge numbers; the work of each verdict is bounded by its budgets.
 func TestHostileAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: gives every verifier texts of a megabyte")
+	}
 	deep := strings.Repeat("(", 50_000)
 	texts := []string{
 		deep, strings.Repeat("[", 100_000), strings.Repeat("¬", 4000), strings.Repeat("(1+", 20_000) + "1", strings.Repeat("-", 60_000) + "1",
