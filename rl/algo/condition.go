@@ -22,8 +22,8 @@ func (m Method) Condition(name, text string, alone bool, facts []formula.Fact) (
 	over := program.OverGroups(name)
 	wrong := ""
 	switch {
-	case program.Now(name):
-		wrong = "it is evaluated after sampling, and cannot read values of now"
+	case program.OfUpdate(name):
+		wrong = "it is evaluated after sampling, and cannot read values of an update: " + program.UpdateWord(name)
 	case level > formula.Group:
 		wrong = fmt.Sprintf("one value for each %s where one for each group is wanted; write group_max(...) or another statistic around it", level)
 	case !condition:

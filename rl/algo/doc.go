@@ -32,9 +32,9 @@
 // # Once a step, once an update
 //
 // Values of now (logp, entropy, uniform_logp, value) change with the weights. A part that reads
-// none of them is computed once a step, over all completions, before keep. A part that reads one is
-// computed in every update, over the completions that keep left in it. A metric is a formula too,
-// and belongs to a step or to an update by the same rule.
+// none of them and names no update (update_mean) is computed once a step, over all completions,
+// before keep. Another one is computed in every update, over the completions that keep left in it.
+// A metric is a formula too, and belongs to a step or to an update by the same rule.
 //
 // # Shapes, units, conventions
 //

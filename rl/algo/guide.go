@@ -26,9 +26,10 @@ parts (with their defaults):
               sentences, forks or begins('Step [0-9]+') (each completion is one segment);
               segment_mean(...) and others are over segments
 
-Formulas that read logp, entropy, uniform_logp or value are computed in every update; all
-others once, after sampling. Statistics of a step are taken before keep, statistics of an
-update over the completions that are kept.
+Formulas that read logp, entropy, uniform_logp or value, or that name the update, are
+computed in every update; all others once, after sampling. Statistics of a step are taken
+before keep, statistics of an update over the completions that are kept:
+step_mean(reward) and update_mean(reward) differ where keep leaves completions out.
 
 BEFORE SAMPLING
 Formulas also choose the problems, and set numbers of the stage. They read step, steps,
@@ -44,13 +45,13 @@ STATE
 A number that the next step sees, and that a checkpoint keeps:
 
    [stage.algorithm.state]
-   usual = {start = 0, next = "0.9*usual + 0.1*batch_mean(reward)"}
-   rate = {start = 0.5, next = "0.8*rate + 0.2*batch_mean(reward)", by = "row"}
+   usual = {start = 0, next = "0.9*usual + 0.1*step_mean(reward)"}
+   rate = {start = 0.5, next = "0.8*rate + 0.2*step_mean(reward)", by = "row"}
 
 Formulas read it by its name. With by, there is one number for each prompt (row) or for
 each value of a member of its row (row.domain); statistics in next are then over the
-completions of that key alone. If next has no value, the number stays. A next that reads
-values of now is evaluated after each update. Any other next is evaluated after each step,
+completions of that key alone. If next has no value, the number stays. A next that is a
+value of an update is evaluated after each update. Any other next is evaluated after each step,
 and also sees the completions that keep leaves out.
 `
 

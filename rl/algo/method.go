@@ -192,38 +192,38 @@ var defaultParts = map[string]string{
 	lossPart: "token_mean(weight*policy + penalty)",
 }
 
-// general are metrics of every method whose facts are there. Those that read no value
-// of now are of the step, before keep; the others are of an update.
+// general are metrics of every method whose facts are there. Those that name no value
+// of an update are of the step, before keep; the others are of an update.
 var general = map[string]string{
-	"reward/mean":            "batch_mean(reward)",
-	"reward/std":             "batch_std(reward)",
+	"reward/mean":            "step_mean(reward)",
+	"reward/std":             "step_std(reward)",
 	"reward/group_std":       "prompts_mean(group_std(reward))",
 	"groups/uniform_share":   "prompts_mean(group_std(reward) == 0)",
 	"groups/all_right_share": "prompts_mean(group_count(right(task)) == group_size)",
 	"groups/all_wrong_share": "prompts_mean(group_count(right(task)) == 0)",
-	"rollout/not_scored":     "batch_count(not scored(reward))",
-	"policy/ratio_mean":      "batch_token_mean(ratio)",
-	"policy/update_kl":       "batch_token_mean(-log_ratio)",
-	"policy/kl_ref":          "batch_token_mean(k3)",
-	"policy/entropy":         "batch_token_mean(entropy)",
-	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old))",
-	"policy/compared":        "batch_token_count(scored(logp - old))",
-	"policy/equal":           "batch_token_count(logp == old)",
+	"rollout/not_scored":     "step_count(not scored(reward))",
+	"policy/ratio_mean":      "update_token_mean(ratio)",
+	"policy/update_kl":       "update_token_mean(-log_ratio)",
+	"policy/kl_ref":          "update_token_mean(k3)",
+	"policy/entropy":         "update_token_mean(entropy)",
+	"policy/mismatch_kl":     "update_token_mean(expm1(logp - old) - (logp - old))",
+	"policy/compared":        "update_token_count(scored(logp - old))",
+	"policy/equal":           "update_token_count(logp == old)",
 }
 
 // ofFresh are those that leave out what was not sampled afresh, where a stage tells. Sampler
 // and trainer are compared where they had the same weights.
 var ofFresh = map[string]string{
-	"reward/mean":            "batch_mean(reward, fresh)",
-	"reward/std":             "batch_std(reward, fresh)",
+	"reward/mean":            "step_mean(reward, fresh)",
+	"reward/std":             "step_std(reward, fresh)",
 	"reward/group_std":       "prompts_mean(group_std(reward), group_max(replayed) == 0)",
 	"groups/uniform_share":   "prompts_mean(group_std(reward) == 0, group_max(replayed) == 0)",
 	"groups/all_right_share": "prompts_mean(group_count(right(task)) == group_size, group_max(replayed) == 0)",
 	"groups/all_wrong_share": "prompts_mean(group_count(right(task)) == 0, group_max(replayed) == 0)",
-	"rollout/not_scored":     "batch_count(not scored(reward), not replayed)",
-	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old), fresh and age == 0)",
-	"policy/compared":        "batch_token_count(scored(logp), fresh and age == 0)",
-	"policy/equal":           "batch_token_count(logp == old, fresh and age == 0)",
+	"rollout/not_scored":     "step_count(not scored(reward), not replayed)",
+	"policy/mismatch_kl":     "update_token_mean(expm1(logp - old) - (logp - old), fresh and age == 0)",
+	"policy/compared":        "update_token_count(scored(logp), fresh and age == 0)",
+	"policy/equal":           "update_token_count(logp == old, fresh and age == 0)",
 }
 
 // free are facts that a metric may read although the method does not: a run has them
@@ -386,7 +386,7 @@ func (a *Algorithm) check() error {
 	}
 	for _, name := range a.metrics {
 		if level, _, _ := a.program.Level(name); level != formula.Run {
-			fail(name, "one value for each %s where one value for the run is wanted; write batch_token_mean(...), batch_mean(...) or another statistic around it", level)
+			fail(name, "one value for each %s where one value for the run is wanted; write step_token_mean(...), step_mean(...), update_mean(...) or another statistic around it", level)
 		}
 	}
 	for _, name := range []string{keepPart, advantagePart} {
@@ -395,6 +395,8 @@ func (a *Algorithm) check() error {
 		case !ok:
 		case a.program.Now(name):
 			fail(name, "it is computed once, after sampling, and cannot read %s, a value of now: write old, old_entropy or old_value for the values at sampling, or a weight", strings.Join(a.readsNow(name), ", "))
+		case a.program.OfUpdate(name):
+			fail(name, "it is computed once, after sampling, before there is an update: write step_mean(...) or another statistic over the step. %s", a.program.UpdateWord(name))
 		case level == formula.Segment:
 			fail(name, "one value for each segment; accepted: for each completion or token; own*(...) is the value of a segment at each of its tokens")
 		case name == keepPart && !condition:
@@ -408,8 +410,8 @@ func (a *Algorithm) check() error {
 			fail(segmentsPart, "one value for each %s where a condition on tokens is wanted: a segment begins where it holds; write turns, lines, sentences, forks or a condition of your own", level)
 		case !condition:
 			fail(segmentsPart, "a number where a condition is wanted; write a comparison, such as old_entropy > 1")
-		case a.program.Now(segmentsPart):
-			fail(segmentsPart, "completions are cut once, after sampling, so it cannot read values of now; write old, old_entropy or old_value for the values at sampling")
+		case a.program.OfUpdate(segmentsPart):
+			fail(segmentsPart, "completions are cut once, after sampling, so it cannot read values of an update; write old, old_entropy or old_value for the values at sampling")
 		case inside != "":
 			fail(segmentsPart, "it makes the segments, and cannot read values of segments: %s", inside)
 		}

@@ -82,7 +82,7 @@ func (m Method) movers(facts []formula.Fact) ([]mover, error) {
 		}
 		for _, name := range kinds[by] {
 			if level, _, _ := program.Level(statePart(name)); level != formula.Run {
-				faults = append(faults, &formula.Error{Part: statePart(name), Text: fmt.Sprintf("one value for each %s where one number is wanted; write batch_mean(...) or another statistic around it, which is over the members of the key", level)})
+				faults = append(faults, &formula.Error{Part: statePart(name), Text: fmt.Sprintf("one value for each %s where one number is wanted; write step_mean(...) or another statistic around it, which is over the members of the key", level)})
 			}
 		}
 		out = append(out, mover{by, program, kinds[by]})
@@ -133,19 +133,34 @@ func (s *States) Columns(a *Algorithm, keys func(by string) []string) map[string
 	return out
 }
 
-// Move moves the states whose formulas read values of now, after an optimizer step, or the
-// others, after a step. keys gives the key of each group of the table.
-func (s *States) Move(a *Algorithm, t *formula.Table, keys func(by string) []string, now bool) error {
+// AfterStep moves the states whose formulas are no values of an update. keys gives the key of each
+// group of the table, which is the step's.
+func (s *States) AfterStep(a *Algorithm, t *formula.Table, keys func(by string) []string) error {
+	return s.move(a, t, keys, nil)
+}
+
+// AfterUpdate moves the states whose formulas are values of an update, which has the facts of now.
+// keys gives the key of each group of its step.
+func (s *States) AfterUpdate(u *Update, keys func(by string) []string) error {
+	return s.move(u.step.a, u.step.Table, keys, u)
+}
+
+func (s *States) move(a *Algorithm, t *formula.Table, keys func(by string) []string, u *Update) error {
 	s.Moves++
 	columns := s.Columns(a, keys)
-	m := move{States: s, a: a, now: now, t: t, bare: t.Without(slices.Collect(maps.Keys(columns))...), columns: columns, next: map[string]map[string]float64{}}
+	m := move{States: s, a: a, update: u, t: t, bare: t.Without(slices.Collect(maps.Keys(columns))...), columns: columns, next: map[string]map[string]float64{}}
+	learned := slices.Repeat([]bool{true}, t.Size(formula.Completion))
+	if u != nil {
+		learned = u.Rows
+	}
 	for _, of := range a.movers {
-		if !slices.ContainsFunc(of.names, func(name string) bool { return of.program.Now(statePart(name)) == now }) {
+		if !slices.ContainsFunc(of.names, func(name string) bool { return of.program.OfUpdate(statePart(name)) == (u != nil) }) {
 			continue
 		}
 		members := map[string][]bool{"": slices.Repeat([]bool{true}, t.Size(formula.Completion))}
 		if of.by != "" {
 			members = membersOf(t, keys(of.by))
+			maps.DeleteFunc(members, func(_ string, in []bool) bool { return !slices.Contains(both(in, learned), true) })
 		}
 		for _, key := range slices.Sorted(maps.Keys(members)) {
 			if err := m.evaluate(of, key, members[key]); err != nil {
@@ -161,8 +176,8 @@ func (s *States) Move(a *Algorithm, t *formula.Table, keys func(by string) []str
 type move struct {
 	*States
 	a       *Algorithm
-	now     bool
-	t, bare *formula.Table // with the states and without
+	update  *Update        // after which they move; nil: after a step
+	t, bare *formula.Table // of the step, with the states and without
 	columns map[string]formula.Column
 	next    map[string]map[string]float64 // by state and key
 }
@@ -188,8 +203,15 @@ func (m *move) evaluate(of mover, key string, in []bool) error {
 		}
 	}
 	values := of.program.On(part)
+	if m.update != nil {
+		learned, err := m.update.among(part, in)
+		if err != nil {
+			return err
+		}
+		values = values.Update(learned)
+	}
 	for _, name := range of.names {
-		if of.program.Now(statePart(name)) != m.now {
+		if of.program.OfUpdate(statePart(name)) != (m.update != nil) {
 			continue
 		}
 		x, err := runValue(values, statePart(name))
@@ -207,6 +229,49 @@ func (m *move) evaluate(of mover, key string, in []bool) error {
 		}
 	}
 	return nil
+}
+
+// among is what an update learns from of some of its step's completions, whose table is part,
+// with the facts of now.
+func (u *Update) among(part *formula.Table, in []bool) (*formula.Table, error) {
+	var rows, tokens, learned []bool // of part, of the tokens of part, of the update
+	for c := range in {
+		if u.Rows[c] {
+			learned = append(learned, in[c])
+		}
+		if !in[c] {
+			continue
+		}
+		rows = append(rows, u.Rows[c])
+		if from, to := u.step.Table.Tokens(c); u.step.KeepToken != nil {
+			tokens = append(tokens, u.step.KeepToken[from:to]...)
+		}
+	}
+	t, err := part.Select(rows, tokens)
+	if err != nil {
+		return nil, err
+	}
+	now, err := u.Table.Select(learned, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range u.step.a.facts {
+		if c, there := now.Column(f.Name); there && f.Now {
+			if err := t.Add(f.Name, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+// both tells where both hold.
+func both(a, b []bool) []bool {
+	out := make([]bool, len(a))
+	for i := range out {
+		out[i] = a[i] && b[i]
+	}
+	return out
 }
 
 // end puts the next numbers into force.

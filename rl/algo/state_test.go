@@ -30,8 +30,8 @@ func stateTable(t *testing.T, reward ...float64) *formula.Table {
 // stays, statistics are over the members of the key, and all states see what was before.
 func TestStates(t *testing.T) {
 	m := Method{Formulas: map[string]string{"advantage": "reward - rate - 0*level", "policy": "-A*0*level", "loss": "token_mean(policy)"}, State: map[string]State{
-		"level": {Start: 1, Next: "level + batch_mean(reward)"},
-		"rate":  {Start: 0.5, Next: "0.5*rate + 0.5*batch_mean(reward) + 0*level", By: "row.kind"},
+		"level": {Start: 1, Next: "level + step_mean(reward)"},
+		"rate":  {Start: 0.5, Next: "0.5*rate + 0.5*step_mean(reward) + 0*level", By: "row.kind"},
 		"twice": {Start: 0, Next: "2*level"},
 	}}
 	a, err := m.Compile(RunFacts())
@@ -95,7 +95,7 @@ func TestStates(t *testing.T) {
 // the step.
 func TestStateOfNow(t *testing.T) {
 	m := Method{Formulas: map[string]string{"policy": "-logp + 0*coef", "loss": "token_mean(policy)"}, State: map[string]State{
-		"coef": {Start: 0, Next: "coef + batch_token_mean(logp)"},
+		"coef": {Start: 0, Next: "coef + update_token_mean(logp)"},
 	}}
 	a, err := m.Compile(RunFacts())
 	if err != nil {

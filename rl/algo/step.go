@@ -20,7 +20,7 @@ type StepValues struct {
 	Parts     map[string]formula.Column
 	Refused   []string // [completion] why it is not learnt from; "": it is; else [RefusedByKeep], or why it has no value
 
-	Table *formula.Table // of the step's completions, with the parts that updates read
+	Table *formula.Table // of the step's completions
 
 	a      *Algorithm
 	values *formula.Values
@@ -53,8 +53,7 @@ func (a *Algorithm) Cuts() bool {
 // SegmentReads are the facts that the method's part segments reads.
 func (a *Algorithm) SegmentReads() []string { return a.program.Needs(segmentsPart) }
 
-// Step computes what does not depend on values of now. The table has the facts of
-// the step's completions; the parts that updates read are added to it.
+// Step computes what is no value of an update. The table has the facts of the step's completions.
 func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) { return a.StepBeside(t, nil) }
 
 // heldParts are computed once for a completion, in the step in which it is sampled.
@@ -72,7 +71,7 @@ func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float
 		}
 	}
 	for _, name := range a.program.Parts() {
-		if a.program.Now(name) || slices.Contains(a.metrics, name) || name == lossPart {
+		if a.program.OfUpdate(name) || slices.Contains(a.metrics, name) || name == lossPart {
 			continue
 		}
 		c, brought := t.Column(name)
@@ -84,20 +83,12 @@ func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float
 		}
 		s.Parts[name] = c
 	}
-	for name, c := range s.Parts {
-		if _, brought := t.Column(name); brought {
-			continue
-		}
-		if err := t.Add(name, c); err != nil {
-			return nil, err
-		}
-	}
-	keep, ok := t.Column(keepPart)
+	keep, ok := s.column(keepPart)
 	if !ok {
 		return nil, fmt.Errorf("the table has no column %s", keepPart)
 	}
-	if s.Advantage, ok = t.Column(advantagePart); !ok {
-		s.Advantage, _ = t.Column("A")
+	if s.Advantage, ok = s.column(advantagePart); !ok {
+		s.Advantage, _ = s.column("A")
 	}
 	for c := range s.Keep {
 		s.Refused[c] = s.refusal(t, keep, c)
@@ -110,6 +101,14 @@ func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float
 		}
 	}
 	return s, nil
+}
+
+// column is a part of the step, or a fact that stands for it.
+func (s *StepValues) column(name string) (formula.Column, bool) {
+	if c, ok := s.Parts[name]; ok {
+		return c, true
+	}
+	return s.Table.Column(name)
 }
 
 // bring adds keep and advantage to the table: as they were held, and for the other
@@ -216,7 +215,7 @@ type Update struct {
 	Table *formula.Table // of the kept completions; facts of now are added to it
 	Rows  []bool         // [completion of the step] it is in the update
 
-	a      *Algorithm
+	step   *StepValues
 	values *formula.Values
 }
 
@@ -224,7 +223,7 @@ type Update struct {
 // all. It is nil if nothing is left to learn from, and there is no change of the
 // weights then.
 func (s *StepValues) Update(in []bool) (*Update, error) {
-	u := &Update{Rows: slices.Clone(s.Keep), a: s.a}
+	u := &Update{Rows: slices.Clone(s.Keep), step: s}
 	trained := false
 	for c := range u.Rows {
 		if in != nil && !in[s.Table.Rows(c, formula.Group)[0]] {
@@ -242,7 +241,7 @@ func (s *StepValues) Update(in []bool) (*Update, error) {
 	if u.Table, err = s.Table.Select(u.Rows, s.KeepToken); err != nil {
 		return nil, err
 	}
-	u.values = s.a.program.On(u.Table)
+	u.values = s.values.Update(u.Table)
 	return u, nil
 }
 
@@ -270,23 +269,23 @@ func (u *Update) Value() (float64, error) {
 // completions, whole groups at a time, selected from its table, which needs facts
 // of now of no others. They are those of [Update.Loss] to the bit.
 func (u *Update) PartSlopes(part *formula.Table) (map[string]formula.Column, error) {
-	if !u.a.local {
-		return nil, fmt.Errorf("the loss is not local: %s", u.a.why)
+	if !u.step.a.local {
+		return nil, fmt.Errorf("the loss is not local: %s", u.step.a.why)
 	}
 	return u.values.Within(part).Slopes(lossPart)
 }
 
 // Metrics are the method's metrics of the update; one that has no value is absent.
-func (u *Update) Metrics() (map[string]float64, error) { return u.a.measure(u.values, true) }
+func (u *Update) Metrics() (map[string]float64, error) { return u.step.a.measure(u.values, true) }
 
 // Metrics are the method's metrics of the step; one that has no value is absent.
 func (s *StepValues) Metrics() (map[string]float64, error) { return s.a.measure(s.values, false) }
 
-// measure evaluates the metrics that read values of now, or the others.
-func (a *Algorithm) measure(values *formula.Values, now bool) (map[string]float64, error) {
+// measure evaluates the metrics that are values of an update, or the others.
+func (a *Algorithm) measure(values *formula.Values, ofUpdate bool) (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, name := range a.metrics {
-		if a.program.Now(name) != now {
+		if a.program.OfUpdate(name) != ofUpdate {
 			continue
 		}
 		x, err := runValue(values, name)

@@ -111,7 +111,7 @@ func (s *tried) step(k int, states *States) error {
 	if err := s.update(u, made, rewards, k); err != nil {
 		return err
 	}
-	return states.Move(s.a, values.Table, keys, false)
+	return states.AfterStep(s.a, values.Table, keys)
 }
 
 // update looks at the derivatives of an update of a whole trial.

@@ -127,6 +127,19 @@ var arithmetic = []Function{
 		each: func(x []float64) float64 { return x[0] },
 	},
 	{
+		Name: "update", Usage: "update(x)", Meaning: "x of the completions that an update learns from: group_mean(update(reward)) is over those that keep left, group_mean(reward) over all of the prompt", params: "r",
+		each: func(x []float64) float64 { return x[0] }, slope: func(_ []float64, _ float64, d []float64) { d[0] = 1 },
+		build: func(c *compiler, s *scope, n *node) int {
+			f := functionNamed("update")
+			args := c.arguments(s, n, f)
+			if args == nil {
+				return -1
+			}
+			o := &c.ops[args[0]]
+			return c.add(s, op{kind: eachOp, fn: f, args: args, where: -1, k: -1, level: o.level, carries: o.carries, cond: o.cond, update: true, at: n.at})
+		},
+	},
+	{
 		Name: "straight", Usage: "straight(value, slope)", Meaning: "the value of the first argument with the derivative of the second", params: "rr",
 		Slope: "that of the second argument", Source: "straight-through estimator, arXiv 1308.3432",
 		each: func(x []float64) float64 { return x[0] }, slope: func(_ []float64, _ float64, d []float64) { d[0], d[1] = 0, 1 },
@@ -237,7 +250,7 @@ var choices = []Function{
 	}},
 	{Name: "right", Usage: "right(x)", Meaning: "whether x is the full score", Formula: "x >= 1", params: "r", condition: true, each: func(x []float64) float64 { return holds(x[0] >= 1) }},
 	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is 0 or less; scores between 0 and 1 are neither right nor wrong", Formula: "x <= 0", params: "r", condition: true, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
-	{Name: "each", Usage: "each(x)", Meaning: "a group's value once for each of its completions, for batch_ statistics", params: "r", build: func(c *compiler, s *scope, n *node) int {
+	{Name: "each", Usage: "each(x)", Meaning: "a group's value once for each of its completions, for statistics over completions", params: "r", build: func(c *compiler, s *scope, n *node) int {
 		f := functionNamed("each")
 		args := c.arguments(s, n, f)
 		if args == nil {
@@ -246,7 +259,7 @@ var choices = []Function{
 		if l := c.ops[args[0]].level; l > Completion {
 			return c.fail(s, n.at, "each takes a value of a group, found %s", l.each())
 		}
-		return c.fold(s, n, foldNamed("mean"), args[0], -1, -1, Completion, Completion)
+		return c.fold(s, n, foldNamed("mean"), args[0], -1, -1, Completion, Completion, ofArguments)
 	}},
 }
 

@@ -67,6 +67,9 @@ func Compile(text Text, facts []Fact) (*Program, error) {
 			c.part(c.parts[name])
 		}
 	}
+	if text.Earlier {
+		c.early()
+	}
 	if len(c.faults) > 0 {
 		return nil, joined(c.faults)
 	}
@@ -115,8 +118,7 @@ func (c *compiler) declare(key, text string) string {
 	return name
 }
 
-// read parses a formula, once, and finds out whether it reads facts of now,
-// itself or through others.
+// read parses a formula, once.
 func (c *compiler) read(d *part) {
 	if d.result != nil || d.broken {
 		return
@@ -127,7 +129,6 @@ func (c *compiler) read(d *part) {
 		d.broken = true
 		return
 	}
-	d.now = c.readsNow(d, map[string]bool{})
 }
 
 // taken says what already goes by a name; "" if nothing does.
@@ -160,27 +161,6 @@ var constants = map[string]*struct {
 	"inf": {math.Inf(1), false}, "pi": {math.Pi, false}, "true": {1, true}, "false": {0, true},
 }
 
-// readsNow tells whether a part names facts of now, itself or through others.
-func (c *compiler) readsNow(d *part, seen map[string]bool) bool {
-	if c.read(d); seen[d.name] || d.broken {
-		return false
-	}
-	seen[d.name] = true
-	var visit func(n *node) bool
-	visit = func(n *node) bool {
-		if n.kind == nameNode || n.kind == callNode {
-			if f, ok := c.fact(n.name); ok && f.Now {
-				return true
-			}
-			if other := c.parts[n.name]; other != nil && c.readsNow(other, seen) {
-				return true
-			}
-		}
-		return slices.ContainsFunc(n.args, visit)
-	}
-	return visit(d.result) || slices.ContainsFunc(d.locals, func(l definition) bool { return visit(l.value) })
-}
-
 // fact finds a fact or the family that a name belongs to.
 func (c *compiler) fact(name string) (Fact, bool) {
 	if f, ok := c.facts[name]; ok {
@@ -198,7 +178,6 @@ func (c *compiler) fact(name string) (Fact, bool) {
 // scope is what names mean at one place of a formula.
 type scope struct {
 	part   *part
-	update bool
 	values map[string]int
 	calls  map[string]*macro
 }
@@ -210,7 +189,7 @@ type macro struct {
 }
 
 func (s *scope) child() *scope {
-	return &scope{part: s.part, update: s.update, values: maps.Clone(s.values), calls: maps.Clone(s.calls)}
+	return &scope{part: s.part, values: maps.Clone(s.values), calls: maps.Clone(s.calls)}
 }
 
 func (c *compiler) fail(s *scope, at int, format string, args ...any) int {
@@ -228,7 +207,7 @@ func (c *compiler) part(d *part) {
 		return // it is compiled where it is called
 	}
 	d.state = entered
-	s := &scope{part: d, update: d.now, values: map[string]int{}, calls: map[string]*macro{}}
+	s := &scope{part: d, values: map[string]int{}, calls: map[string]*macro{}}
 	if d.root = c.body(d, s); d.root >= 0 && d.constant && c.ops[d.root].carries {
 		d.root = c.written(s, d.result, "stop", d.root)
 	}
@@ -298,8 +277,9 @@ func (c *compiler) literal(s *scope, at int, value float64, cond bool) int {
 func (c *compiler) add(s *scope, o op) int {
 	for _, i := range o.inputs() {
 		o.now = o.now || c.ops[i].now
+		o.update = o.update || c.ops[i].update
 	}
-	o.update, o.in = s.update, s.part
+	o.update, o.in = o.update || o.now, s.part
 	var key strings.Builder
 	fmt.Fprintf(&key, "%d %v %v %d %d %d %d %d %v %v %v %q %q ", o.kind, o.update, o.args, o.where, o.k, o.level, o.from, o.to, o.masked, o.cond, math.Float64bits(o.value), o.name, o.text)
 	if o.fn != nil {
@@ -355,6 +335,9 @@ func (c *compiler) name(s *scope, n *node) int {
 }
 
 func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
+	if name, former := strings.CutPrefix(n.name, "batch_"); former && functionNamed("step_"+name) != nil {
+		return c.fail(s, n.at, "%s does not say over what: write step_%s, over all completions of the step, or update_%s, over those that the update learns from", n.name, name, name)
+	}
 	if instead := absent[n.name]; instead != "" {
 		return c.fail(s, n.at, "there is no %s: %s", n.name, instead)
 	}
@@ -370,8 +353,7 @@ func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
 	return -1
 }
 
-// reference is the value of another part. One that reads nothing of now keeps,
-// within an update, the value that it had before.
+// reference is the value of another part.
 func (c *compiler) reference(s *scope, n *node, d *part) int {
 	switch {
 	case d.params != nil:
@@ -384,7 +366,7 @@ func (c *compiler) reference(s *scope, n *node, d *part) int {
 	if d.root < 0 {
 		return -1
 	}
-	if !s.update && !d.held || d.now {
+	if !d.held {
 		return d.root
 	}
 	o := c.ops[d.root]
@@ -439,7 +421,6 @@ func (c *compiler) call(s *scope, n *node) int {
 // was made in.
 func (c *compiler) expand(s *scope, n *node, m *macro) int {
 	inner := m.scope.child()
-	inner.update = s.update
 	if len(n.args) != len(m.params) {
 		return c.fail(s, n.at, "%s has %s; accepted: %s(%s)", n.name, counted(len(n.args), "argument"), n.name, strings.Join(m.params, ", "))
 	}
@@ -452,7 +433,7 @@ func (c *compiler) expand(s *scope, n *node, m *macro) int {
 // expandPart compiles a part with arguments. What is wrong with one of the library
 // is told at the call: its text is not the user's.
 func (c *compiler) expandPart(s *scope, n *node, d *part) int {
-	inner := &scope{part: d, update: s.update, values: map[string]int{}, calls: map[string]*macro{}}
+	inner := &scope{part: d, values: map[string]int{}, calls: map[string]*macro{}}
 	missing := len(d.params) - len(n.args)
 	if missing < 0 || missing > len(d.defaults) {
 		return c.fail(s, n.at, "%s has %s; accepted: %s", n.name, counted(len(n.args), "argument"), d.usage)

@@ -43,13 +43,15 @@
 // order of groups or of work. The mean of equal values is exactly that value, and their deviation
 // is 0.
 //
-// # Now, and updates
+// # Step and update
 //
-// Facts of now change with the weights. Parts that read no such fact are computed once; an update
-// finds their values in a column of the table that has the part's name. In the other parts,
-// statistics are over the table of the update. A part is local ([Program.Local]) if its derivative
-// needs nothing from other completions except statistics of values that do not change.
-// [Values.Within] then computes it piece by piece.
+// Facts of now change with the weights. An operation is a value of an update if it reads one, or if
+// its function says so (update_mean, token_mean); all others are values of the step. This is a
+// property of the operation, whatever part it stands in, so the name of a part changes no value.
+// [Values.Update] evaluates over what an update learns from, and takes what is of the step from the
+// values of the step. A part is local ([Program.Local]) if its derivative needs nothing from other
+// completions except statistics of values that do not change. [Values.Within] then computes it piece
+// by piece.
 //
 // # Cost
 //

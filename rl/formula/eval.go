@@ -13,7 +13,8 @@ import (
 type Values struct {
 	p     *Program
 	t     *Table
-	whole *Values // of the update that the table is a part of; nil: the table is the whole
+	whole *Values // over the table that this one was selected from; nil: it was not
+	parts bool    // the table is a part of an update, and not an update of a step
 	done  [][]float64
 	lifts map[lift][]float64
 }
@@ -24,8 +25,7 @@ type lift struct {
 	to Level
 }
 
-// On evaluates the program over a table. A part that the table has a column for
-// keeps that column's values where an update reads it.
+// On evaluates the program over a table.
 func (p *Program) On(t *Table) *Values {
 	return &Values{p: p, t: t, done: make([][]float64, len(p.ops)), lifts: map[lift][]float64{}}
 }
@@ -36,8 +36,21 @@ func (p *Program) On(t *Table) *Values {
 // its value is not defined.
 func (v *Values) Within(part *Table) *Values {
 	w := v.p.On(part)
-	w.whole = v
+	w.whole, w.parts = v, true
 	return w
+}
+
+// Update evaluates over the completions that an update learns from, selected from the table of
+// v, the step's: what is no value of an update stays that of the step.
+func (v *Values) Update(t *Table) *Values {
+	u := v.p.On(t)
+	u.whole = v
+	return u
+}
+
+// inherits tells whether an operation has the value that the whole has.
+func (v *Values) inherits(o *op) bool {
+	return v.whole != nil && (!o.update || v.parts && !o.now)
 }
 
 // Column is the value of a part. Missing values have their reasons. It is an
@@ -101,7 +114,10 @@ func (v *Values) value(i int) []float64 {
 
 func (v *Values) compute(i int) []float64 {
 	o := &v.p.ops[i]
-	if v.whole != nil && !o.now {
+	if v.inherits(o) {
+		if c, there := v.t.columns[o.name]; there && o.kind == factOp {
+			return c.V
+		}
 		all := v.whole.value(i)
 		if v.t.rows[o.level] == nil { // the part is the whole
 			return all

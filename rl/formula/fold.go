@@ -172,8 +172,8 @@ func rank(x float64, of []float64) float64 {
 
 // fold adds an operation that takes x from one level to another. where and k are
 // operations, or -1.
-func (c *compiler) fold(s *scope, n *node, f *fold, x, where, k int, from, to Level) int {
-	o := op{kind: foldOp, fold: f, args: []int{x}, where: where, k: k, from: from, level: to, at: n.at}
+func (c *compiler) fold(s *scope, n *node, f *fold, x, where, k int, from, to Level, over time) int {
+	o := op{kind: foldOp, fold: f, args: []int{x}, where: where, k: k, from: from, level: to, update: over == ofUpdate, at: n.at}
 	o.fn = functionNamed(n.name)
 	o.masked = from == Token && (where < 0 || !c.reads(where, "own", map[int]bool{}))
 	o.carries = f.slope != nil && c.ops[x].carries

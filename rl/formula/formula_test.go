@@ -78,13 +78,13 @@ func TestValues(t *testing.T) {
 		"reward - group_mean(reward)":                          {0.5, -0.5, 0},
 		"group_others_mean(reward)":                            {0, 1, nan},
 		"default(reward - group_others_mean(reward), 0)":       {1, -1, 0},
-		"batch_sum(reward)":                                    {1.5},
+		"step_sum(reward)":                                     {1.5},
 		"prompts_mean(difficulty)":                             {3.5},
-		"batch_mean(each(difficulty))":                         {3},
-		"batch_token_mean(reward)":                             {0.625}, // 1, 1, 0, 0.5
-		"batch_token_count(true)":                              {4},
-		"batch_token_count(true, own)":                         {4},
-		"batch_token_count(true, not own)":                     {1},
+		"step_mean(each(difficulty))":                          {3},
+		"step_token_mean(reward)":                              {0.625}, // 1, 1, 0, 0.5
+		"step_token_count(true)":                               {4},
+		"step_token_count(true, own)":                          {4},
+		"step_token_count(true, not own)":                      {1},
 		"sum(old)":                                             {-1.5, -0.9, -2},
 		"sum(old, not own)":                                    {0, 0, -3},
 		"mean(turn_reward)":                                    {1, 2, 4},
@@ -115,9 +115,9 @@ func TestValues(t *testing.T) {
 		"group_at(A, reward < 1)":                              {-0.7, 0},
 		"group_pairs_log_sigmoid(3*A, reward)":                 {-math.Log1p(math.Exp(-4.2)), nan},
 		"group_pairs_log_sigmoid(A, 1)":                        {nan, nan},
-		"batch_nth(reward, 2)":                                 {0.5},
-		"batch_nth(reward, 4)":                                 {nan},
-		"batch_quantile(reward, 0.25)":                         {0.25},
+		"step_nth(reward, 2)":                                  {0.5},
+		"step_nth(reward, 4)":                                  {nan},
+		"step_quantile(reward, 0.25)":                          {0.25},
 		"group_rank(reward)":                                   {1, 0, 0.5},
 		"group_zscore(reward)":                                 {math.Sqrt(0.5), -math.Sqrt(0.5), 0},
 		"z(x) = x - group_mean(x); z(reward) + z(2*reward)":    {1.5, -1.5, 0},
@@ -155,7 +155,7 @@ func TestFaults(t *testing.T) {
 		"micro_token_mean(logp)":       "f: column 1: there is no micro_token_mean: a mean over a micro-batch",
 		"turns":                        "there is no turns: a completion has one turn",
 		"1 +\n  group_mean(logp)":      "line 2, column 3: group_ takes one value for each completion, found one value for each token",
-		"batch_mean(difficulty)":       "prompts_... to count each prompt once",
+		"step_mean(difficulty)":        "prompts_... to count each prompt once",
 		"prompts_mean(reward)":         "write group_mean(...)",
 		"sum(reward)":                  "it is one value already",
 		"after(reward)":                "takes a value for each token or segment",
@@ -181,7 +181,7 @@ func TestFaults(t *testing.T) {
 		"aot":                          "there is no aot: nothing sorts the margins",
 		"a = b; b = 1; a":              "column 5: b has no value here, since a formula is read from its beginning; move b = ... before this place",
 		"1 if reward > 0":              "column 3: if stands before what it chooses from; write if(condition, x, y)",
-		"batch_quantile(reward, 80)":   "column 24: batch_quantile of 80; accepted: from 0, the least, to 1, the greatest, such as 0.8",
+		"step_quantile(reward, 80)":    "column 24: step_quantile of 80; accepted: from 0, the least, to 1, the greatest, such as 0.8",
 		"std(reward)":                  "there is no std: say over what",
 		"token_mean(weight*policy)":    "there is no policy: the method has none; write policy",
 		"reward − 1":                   `column 8: '−' is not part of the language; write -`,
@@ -209,7 +209,7 @@ func TestNoNumber(t *testing.T) {
 		"token_mean((old + 0.9)/(old + 0.9))": "f: column 23: / of 0 and 0 is not a number in group 1, completion 2, token 1",
 		"(step - 3)/(step - 3)":               "/ of 0 and 0 is not a number",
 		"pass_at(1e300, 1e300, 1e300)":        "pass_at of 1e+300 and 1e+300 and 1e+300 is not a number",
-		"batch_token_mean(log(old))":          "log of -1.1 is not a number in group 1, completion 1, token 1",
+		"step_token_mean(log(old))":           "log of -1.1 is not a number in group 1, completion 1, token 1",
 	} {
 		_, err := d.compile(t, map[string]string{"f": text}).On(d.table(t)).Column("f")
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -223,7 +223,7 @@ func TestNoNumber(t *testing.T) {
 	if got := d.column(t, "2*reward - group_mean(reward)"); got.V[0] != 1 || got.Why[1] != "the answer is cut off" {
 		t.Errorf("%v, reasons %v", got.V, got.Why)
 	}
-	if got := d.column(t, "batch_token_mean(reward)"); got.V[0] != 2.5/3 {
+	if got := d.column(t, "step_token_mean(reward)"); got.V[0] != 2.5/3 {
 		t.Errorf("mean over tokens of those with a reward is %v", got.V)
 	}
 	if got := d.column(t, "group_mean(reward, reward > 1)"); got.Why[0] != "group_mean: no value in the group counts" {

@@ -67,7 +67,8 @@ var (
 
 func init() {
 	functions = slices.Concat(operators, arithmetic, choices, schedules, reductions, segmentReductions,
-		statisticsOf(groupScope), groupOnly, statisticsOf(batchScope), statisticsOf(promptsScope), statisticsOf(tokenScope), normalisers, sequences)
+		statisticsOf(groupScope), groupOnly, statisticsOf(promptsScope),
+		statisticsOf(stepScope), statisticsOf(stepTokenScope), statisticsOf(updateScope), statisticsOf(updateTokenScope), normalisers, sequences)
 	byName = map[string]*Function{}
 	for i := range functions {
 		byName[functions[i].Name] = &functions[i]
@@ -165,7 +166,7 @@ func (c *compiler) defined(s *scope, n *node, f *Function) int {
 	if args == nil {
 		return -1
 	}
-	inner := &scope{part: s.part, update: s.update, values: map[string]int{}, calls: map[string]*macro{}}
+	inner := &scope{part: s.part, values: map[string]int{}, calls: map[string]*macro{}}
 	for i, name := range f.names {
 		inner.values[name] = c.literal(s, n.at, 1, true) // a condition that was left out
 		if i < len(args) {

@@ -26,6 +26,15 @@ completion, and errors of a token or of the run. Tokens that the policy did not 
 are left out of sums unless the condition names own. Sums are taken in order of size,
 so results do not depend on the order of the groups.
 
+STEP AND UPDATE
+A step samples completions. Its updates learn from those that keep leaves. step_mean(x)
+is over the step, and x reads no value of now (logp, entropy, value). update_mean(x) is
+over the update, whatever x is; so are token_mean and the other normalisers. All other
+functions follow what they are given: mean(old) and group_mean(reward) are of the step,
+mean(logp) of the update. update(x) is x of the update: group_mean(update(reward)) is
+over the completions of the prompt that keep left. So a formula has the same value,
+to the bit, whether its parts have names or not.
+
 DERIVATIVES
 stop(x) cuts them, straight(v, s) has the value of v and the derivative of s. A clip
 passes inside its closed interval; min and max pass to the side taken, 1/n to each of

@@ -31,6 +31,7 @@ type Text struct {
 	Library    map[string]string  // parts that are compiled only if something names them; an argument may have a default: name(x, length = max_tokens)
 	Numbers    map[string]float64 // those that the library names, where Parameters has no other; a local name may be the same
 	Constant   []string           // parts whose value passes no derivative on
+	Earlier    bool               // there is no update when the parts are computed, and what is a value of one is refused
 	Held       []string           // parts for which a column of the table stands wherever they are named, if it has one
 }
 
@@ -102,7 +103,7 @@ type opKind uint8
 const (
 	literalOp opKind = iota // value
 	factOp                  // the column called name
-	partOp                  // args[0], the value of a part from before the update
+	partOp                  // args[0], or the column of the table that stands for the part
 	sameOp                  // whether the text column called name is text
 	eachOp                  // fn row by row, at the finest level of its arguments
 	foldOp                  // fold of args[0] from level from to level
@@ -130,7 +131,7 @@ type op struct {
 	cond    bool
 	now     bool // it depends on facts of now
 	carries bool // it has a derivative
-	update  bool // its statistics are those of an update
+	update  bool // it is a value of an update: it depends on facts of now, or on which completions the update learns from
 	value   float64
 	name    string
 	text    string
@@ -161,7 +162,6 @@ type part struct {
 	broken     bool // it could not be read: that has been told
 	held       bool // a column of the table stands for it wherever it is named
 	constant   bool // no derivative goes through it
-	now        bool // it reads facts of now, itself or through others
 	root       int
 	named      []named // the values that it defines for itself, in order
 	state      partState
@@ -279,9 +279,33 @@ func (p *Program) Level(name string) (level Level, condition, ok bool) {
 	return o.level, o.cond, true
 }
 
-// Now tells whether a part reads values of now, so that it has to be evaluated
-// in every update.
-func (p *Program) Now(name string) bool { return p.parts[name] != nil && p.parts[name].now }
+// Now tells whether a part reads values of now.
+func (p *Program) Now(name string) bool {
+	root, ok := p.root(name)
+	return ok && p.ops[root].now
+}
+
+// OfUpdate tells whether a part is a value of an update, so that it has to be evaluated in each:
+// it reads values of now, or which completions the update learns from.
+func (p *Program) OfUpdate(name string) bool {
+	root, ok := p.root(name)
+	return ok && p.ops[root].update
+}
+
+// UpdateWord is the first operation that makes a part a value of an update, with its place; "":
+// it is none.
+func (p *Program) UpdateWord(name string) string {
+	return p.first(name, "is of an update", func(o *op) bool { return o.update })
+}
+
+// early refuses values of an update where there is none.
+func (c *compiler) early() {
+	for i := range c.ops {
+		if o := &c.ops[i]; o.update && !slices.ContainsFunc(o.inputs(), func(a int) bool { return c.ops[a].update }) {
+			c.faults = append(c.faults, errorAt(o.in.name, o.in.text, o.at, "%s is over what an update learns from, and this is computed before there is one; write step_mean(...) or another statistic over the step", o.called()))
+		}
+	}
+}
 
 // Needs are the facts that parts, or values PART.NAME that they define, read,
 // sorted, with those that their own parts read. Without a name: of all parts.

@@ -18,17 +18,17 @@ var forms = map[byte][]string{
 		"X + X", "X - X", "X*X", "X/(1.5 + tanh(X))", "-X", "abs(X)", "sqrt(1.5 + tanh(X))", "square(tanh(X))", "exp(tanh(X))", "expm1(tanh(X))",
 		"log(1.5 + tanh(X))", "log1p(0.5*tanh(X))", "cos(X)", "tanh(X)", "sigmoid(X)", "log_sigmoid(X)", "softplus(X)", "log_gamma(1.5 + tanh(X))",
 		"pow(1.5 + tanh(X), tanh(X))", "min(X, X, X)", "max(X, X)", "clip(X, -0.5, 0.5)", "if(X > 0, X, X)", "default(X, X)",
-		"stop(X)*X", "linear(X, X, -0.5, 1.5, X)", "cosine(X, X, -0.5, 1.5, X)", "piecewise(X, -0.5, X, 0.5, X, X)", "straight(X, X)",
+		"stop(X)*X", "linear(X, X, -0.5, 1.5, X)", "cosine(X, X, -0.5, 1.5, X)", "piecewise(X, -0.5, X, 0.5, X, X)", "straight(X, X)", "update(X)",
 	},
 	'T': {"after(0.3*T + 0*logp)", "before(0.3*T + 0*logp)", "discounted(T + 0*logp, 0.9)", "next(T + 0*logp)", "previous(T + 0*logp)", "gae(T + 0*logp, T, 0.9, 0.8)", "shift(T + 0*logp, 2)", "shift(T + 0*logp, -1)", "running_min(T + 0*logp)", "running_max(T + 0*logp)",
 		"group_place_mean(T)", "group_place_sum(T)"},
 	'S': {"segment_mean(T + 0*logp)", "segment_sum(T + 0*logp, t)", "segment_first(T + 0*logp)", "segment_last(T + 0*logp)", "after(S + 0*turn_reward)"},
 	'C': {"mean(T)", "default(mean(T + 0*logp, t), C)", "sum(T + 0*logp)", "default(highest(T + 0*logp), 0)", "default(lowest(T, t), C)", "default(first(T + 0*logp), 0)", "default(last(S + 0*turn_reward), 0)", "default(deviation(T + 0*logp), 0)",
-		"default(group_others_mean(C + 0*A), 0)", "default(group_others_std(C + 0*A), 0)", "group_zscore(C + 0*A)", "batch_zscore(C + 0*A)", "each(G)"},
+		"default(group_others_mean(C + 0*A), 0)", "default(group_others_std(C + 0*A), 0)", "group_zscore(C + 0*A)", "update_zscore(C + 0*A)", "each(G)"},
 	'G': {"group_mean(C + 0*A)", "group_std(C + 0*A)", "group_sum(C + 0*A)", "group_min(C + 0*A)", "group_max(C + 0*A)", "default(group_at(C + 0*A, c), G)", "default(group_pairs_log_sigmoid(C + 0*A, A), G)", "prompts_zscore(G + 0*difficulty)"},
-	'R': {"batch_mean(C + 0*A)", "batch_std(C + 0*A)", "batch_sum(0.1*C + 0*A)", "batch_min(C + 0*A)", "default(batch_max(C + 0*A, c), 0)",
+	'R': {"update_mean(C + 0*A)", "update_std(C + 0*A)", "update_sum(0.1*C + 0*A)", "update_min(C + 0*A)", "default(update_max(C + 0*A, c), 0)",
 		"prompts_mean(G + 0*difficulty)", "prompts_std(G + 0*difficulty)", "prompts_sum(G + 0*difficulty)", "prompts_min(G + 0*difficulty)", "prompts_max(G + 0*difficulty)",
-		"batch_token_mean(T)", "batch_token_std(T)", "batch_token_sum(0.1*T)", "default(batch_token_min(T, t), 0)", "batch_token_max(T)",
+		"update_token_mean(T)", "update_token_std(T)", "update_token_sum(0.1*T)", "default(update_token_min(T, t), 0)", "update_token_max(T)",
 		"token_mean(T)", "token_mean(T, t)", "token_sum(0.1*T)", "seq_mean(T)", "seq_mean(C)", "seq_sum(T)", "seq_sum(T, t)", "fixed_length(T, 3)", "prompt_mean(T)", "prompt_mean(G, true)"},
 }
 
@@ -278,7 +278,7 @@ func TestOrderAndCut(t *testing.T) {
 		d := step(rng)
 		text := generate(rng, 'R', 4)
 		if rng.IntN(2) == 0 {
-			text = fmt.Sprintf("token_mean((%s)*batch_std(A) - group_mean(A)) - 0.1*seq_mean(%s)", generate(rng, 'T', 2), generate(rng, 'C', 2))
+			text = fmt.Sprintf("token_mean((%s)*step_std(A) - group_mean(A)) - 0.1*seq_mean(%s)", generate(rng, 'T', 2), generate(rng, 'C', 2))
 		}
 		p := d.compile(t, map[string]string{"f": text})
 		v := p.On(d.table(t))

@@ -10,8 +10,11 @@ import (
 // the run made it, that is an error, which ends the evaluation.
 func (v *Values) reason(i, row int) string {
 	o := &v.p.ops[i]
-	if v.whole != nil && !o.now {
-		return v.whole.reason(i, int(v.t.rows[o.level][row]))
+	if v.inherits(o) {
+		if rows := v.t.rows[o.level]; rows != nil {
+			row = int(rows[row])
+		}
+		return v.whole.reason(i, row)
 	}
 	switch o.kind {
 	case missingOp:
@@ -73,7 +76,11 @@ func (v *Values) emptyFold(o *op, row int) string {
 		k := v.operand(o.k, o.level)
 		return fmt.Sprintf("%s: there are %d values, so there is none at %v", o.called(), len(s.vals), k.v[row*k.step])
 	}
-	what := map[Level]string{Run: "the update", Group: "the group", Completion: "the completion", Segment: "the segment", Token: "the group at this position"}[o.level]
+	all := "the step"
+	if o.update {
+		all = "the update"
+	}
+	what := map[Level]string{Run: all, Group: "the group", Completion: "the completion", Segment: "the segment", Token: "the group at this position"}[o.level]
 	return fmt.Sprintf("%s: no value in %s counts", o.called(), what)
 }
 

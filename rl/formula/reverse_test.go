@@ -25,7 +25,7 @@ func TestConventions(t *testing.T) {
 		"mask*exp(1000*(2 - logp))":              {0, -1000}, // infinite where the mask is 0
 		"(logp > 1)*logp":                        {0, 1},
 		"highest(min(logp, 1))":                  {0.5, 0}, // a tie: 1/2 to each, twice, of which the second has no slope
-		"batch_token_median(logp)*logp":          {1.5, 1.5},
+		"update_token_median(logp)*logp":         {1.5, 1.5},
 		"floor(logp)":                            {0, 0},
 	} {
 		slopes, err := d.compile(t, map[string]string{"f": "token_sum(" + text + ")"}).On(d.table(t)).Slopes("f")

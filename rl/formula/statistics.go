@@ -1,19 +1,34 @@
 package formula
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // statScope is where a statistic looks.
 type statScope struct {
 	prefix   string
 	over     string // what it is over
 	from, to Level
+	time     time
 }
 
+// time says over which completions an operation is.
+type time uint8
+
+const (
+	ofArguments time = iota // over those of an update if it reads a value of an update, else over those of the step
+	ofStep                  // over all that were sampled in the step
+	ofUpdate                // over those that an update learns from
+)
+
 var (
-	groupScope   = statScope{"group_", "over the completions of the prompt", Completion, Group}
-	batchScope   = statScope{"batch_", "over all completions", Completion, Run}
-	promptsScope = statScope{"prompts_", "over all prompts, each once", Group, Run}
-	tokenScope   = statScope{"batch_token_", "over all tokens that are trained; a coarser value counts once for each token", Token, Run}
+	groupScope       = statScope{"group_", "over the completions of the prompt", Completion, Group, ofArguments}
+	promptsScope     = statScope{"prompts_", "over all prompts, each once", Group, Run, ofArguments}
+	stepScope        = statScope{"step_", "over all completions of the step", Completion, Run, ofStep}
+	stepTokenScope   = statScope{"step_token_", "over all tokens of the step that the policy wrote; a coarser value counts once for each token", Token, Run, ofStep}
+	updateScope      = statScope{"update_", "over the completions that the update learns from", Completion, Run, ofUpdate}
+	updateTokenScope = statScope{"update_token_", "over the tokens that the update learns from; a coarser value counts once for each token", Token, Run, ofUpdate}
 )
 
 // statisticsOf are the statistics of a scope. What has no value is left out; so
@@ -22,6 +37,12 @@ func statisticsOf(sc statScope) []Function {
 	row := func(name, args, params, meaning, slope string, optional int) Function {
 		return Function{Name: sc.prefix + name, Usage: sc.prefix + name + "(" + args + "[, where])", Meaning: meaning + ", " + sc.over, Slope: slope,
 			params: params + "c", optional: 1, build: func(c *compiler, s *scope, n *node) int { return c.statistic(s, n, sc, name) }}
+	}
+	if sc.time == ofStep { // it takes no value of now
+		plain := row
+		row = func(name, args, params, meaning, _ string, optional int) Function {
+			return plain(name, args, params, meaning, "none", optional)
+		}
 	}
 	out := []Function{
 		row("mean", "x", "r", "mean of x", "", 0),
@@ -69,10 +90,17 @@ func (c *compiler) statistic(s *scope, n *node, sc statScope, name string) int {
 			return -1
 		}
 	}
-	if name == "rank" {
-		return c.add(s, op{kind: rankOp, fn: f, args: []int{x}, where: where, k: -1, level: sc.from, from: sc.from, to: sc.to, at: n.at})
+	if sc.time == ofStep {
+		for i, arg := range args {
+			if c.ops[arg].update {
+				return c.fail(s, n.args[i].at, "%s is over the step, found a value of an update: write update_%s", n.name, strings.TrimPrefix(n.name, "step_"))
+			}
+		}
 	}
-	return c.fold(s, n, foldNamed(name), x, where, k, sc.from, sc.to)
+	if name == "rank" {
+		return c.add(s, op{kind: rankOp, fn: f, args: []int{x}, where: where, k: -1, level: sc.from, from: sc.from, to: sc.to, update: sc.time == ofUpdate, at: n.at})
+	}
+	return c.fold(s, n, foldNamed(name), x, where, k, sc.from, sc.to, sc.time)
 }
 
 // within holds the level of what a statistic reads against the level that it is
@@ -104,7 +132,7 @@ var groupOnly = []Function{
 			if args == nil || !c.within(s, n, groupScope, args[0]) || !c.within(s, n, groupScope, args[1]) {
 				return -1
 			}
-			return c.fold(s, n, foldNamed("first"), args[0], args[1], -1, Completion, Group)
+			return c.fold(s, n, foldNamed("first"), args[0], args[1], -1, Completion, Group, ofArguments)
 		}},
 	place("mean"), place("sum"), pairs,
 }
@@ -164,9 +192,9 @@ var reductions = []Function{
 			}
 			from := c.finest(x, where)
 			if from <= Completion {
-				return c.fail(s, n.at, "quantile takes a value for each token or segment, found %s: say over what: group_quantile(x, q), batch_quantile(x, q)", c.ops[x].level.each())
+				return c.fail(s, n.at, "quantile takes a value for each token or segment, found %s: say over what: group_quantile(x, q), step_quantile(x, q)", c.ops[x].level.each())
 			}
-			return c.fold(s, n, foldNamed("quantile"), x, where, q, from, Completion)
+			return c.fold(s, n, foldNamed("quantile"), x, where, q, from, Completion, ofArguments)
 		}},
 	reduction("count", "count", "how often a condition holds in the completion", "none"),
 }
@@ -193,7 +221,7 @@ func reduction(name, fold, meaning, slope string) Function {
 			case from <= Completion && where < 0:
 				return x
 			}
-			return c.fold(s, n, foldNamed(fold), x, where, -1, max(from, Completion), Completion)
+			return c.fold(s, n, foldNamed(fold), x, where, -1, max(from, Completion), Completion, ofArguments)
 		}}
 }
 
@@ -215,6 +243,6 @@ func segmentReduction(name string) Function {
 			if from := c.finest(args[0], where); from != Token {
 				return c.fail(s, n.at, "%s takes a value for each token, found %s", n.name, from.each())
 			}
-			return c.fold(s, n, foldNamed(name), args[0], where, -1, Token, Segment)
+			return c.fold(s, n, foldNamed(name), args[0], where, -1, Token, Segment, ofArguments)
 		}}
 }

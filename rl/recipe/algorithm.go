@@ -29,11 +29,11 @@ type Algorithm struct {
 
 	// numbers that the next step sees, by name: {start = 0, next = "formula"}, and by = "row" or
 	// "row.NAME" for one number for each prompt or value; such as {kl_mean = {start = 0, next =
-	// "0.9*kl_mean + 0.1*batch_mean(sum(old - ref))"}}
+	// "0.9*kl_mean + 0.1*step_mean(sum(old - ref))"}}
 	State map[string]any `toml:"state"`
 
 	// your own metrics: formulas with one value for the run, by a name that begins with my/; such as
-	// {"my/long" = "batch_max(tokens)"}
+	// {"my/long" = "step_max(tokens)"}
 	Metrics map[string]any `toml:"metrics"`
 
 	// accept a method that learns nothing from the synthetic groups on which it is tried when the recipe

@@ -132,7 +132,7 @@ func (s *Stage) Beside() []string {
 func (s *Stage) Before() (*formula.Program, error) {
 	all := func(string) bool { return true }
 	facts := s.Algorithm.method(algo.Method{}, all).PromptFacts()
-	return formula.Compile(formula.Text{Parts: s.beforeParts()}, facts)
+	return formula.Compile(formula.Text{Parts: s.beforeParts(), Earlier: true}, facts)
 }
 
 // Lists says whether a stage draws from a list of problems.

@@ -27,7 +27,7 @@ func TestExpectations(t *testing.T) {
 name = "dump"
 [[stage]]
 name = "rl"
-algorithm = {preset = "grpo", metrics = {"my/size_spread" = "batch_std(reward)"}}
+algorithm = {preset = "grpo", metrics = {"my/size_spread" = "step_std(reward)"}}
 [[expect]]
 ` + strings.ReplaceAll(c.table, `\n`, "\n")
 		_, err := Parse("r.toml", text, nil)

@@ -257,7 +257,7 @@ func TestReading(t *testing.T) {
 		"method: grpo":                   nil,
 		"method: grpo, 1 change":         {"stage.rl.algorithm.clip_high=0.3"},
 		"method: grpo, 2 changes":        {"stage.rl.algorithm.advantage=rloo", `stage.rl.algorithm.keep=group_std(reward) > 0`},
-		"method: grpo, 3 changes":        {own, "stage.rl.algorithm.advantage=reward - rate", `stage.rl.algorithm.state={rate = {start = 1, next = "batch_mean(reward)"}}`},
+		"method: grpo, 3 changes":        {own, "stage.rl.algorithm.advantage=reward - rate", `stage.rl.algorithm.state={rate = {start = 1, next = "step_mean(reward)"}}`},
 		"method: dapo, 1 change":         {"stage.rl.algorithm.preset=dapo", "stage.rl.numbers.temperature=1 - 0.5*progress"},
 		"method: formulas of the recipe": {"stage.rl.algorithm.preset=", own, "stage.rl.algorithm.advantage=reward"},
 	} {
@@ -288,7 +288,7 @@ func TestReading(t *testing.T) {
 
 // TestState: states are written out, read again, and refused with their place.
 func TestState(t *testing.T) {
-	const set = `stage.rl.algorithm.state={rate = {start = 1, next = "0.5*rate + 0.5*batch_mean(reward)", by = "row"}}`
+	const set = `stage.rl.algorithm.state={rate = {start = 1, next = "0.5*rate + 0.5*step_mean(reward)", by = "row"}}`
 	r, err := Parse("r.toml", everyKind, []string{set, "stage.rl.algorithm.advantage=reward - rate"})
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestState(t *testing.T) {
 		t.Errorf("%v, or another recipe:\n%s", err, r.Resolved())
 	}
 	a, err := again.Stages[1].Compiled()
-	if err != nil || !strings.Contains(a.Text(), "rate = 1 at first, then 0.5*rate + 0.5*batch_mean(reward), by row") {
+	if err != nil || !strings.Contains(a.Text(), "rate = 1 at first, then 0.5*rate + 0.5*step_mean(reward), by row") {
 		t.Errorf("%v:\n%s", err, a.Text())
 	}
 	text := strings.Replace(everyKind, "[[stage.verifier]]", "[stage.algorithm.state]\nrate = {start = 0, next = \"rewrd\"}\n[[stage.verifier]]", 1)

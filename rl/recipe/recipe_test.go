@@ -135,7 +135,7 @@ func TestRoundTrip(t *testing.T) {
 				if len(s.Algorithm.State) > 0 { // which the others may read
 					s.Curriculum, s.Numbers, s.Replay.Store, s.SecondChance = curriculum{}, stageNumbers{}, "", stageDefaults(KindRL).SecondChance
 				}
-				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
+				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "step_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
 				if !slices.Contains(a.Needs(), "value") {
 					s.Optimizer.ValueLR = 0
@@ -293,7 +293,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"formula that nothing reads", "clip_high = 0.28", "polcy = \"reinforce\"", "FILE:37:1: stage.rl.algorithm.polcy would do nothing: no formula in force reads it; did you mean policy?"},
 	{"rate of what is not there", "lr = 3e-4", "value_lr = 1e-3", "FILE:40:1: stage.rl.optimizer.value_lr = 0.001 would do nothing: no formula in force reads value, so there is no value head"},
 	{"level", "token_mean(weight*policy)", "weight*policy", "FILE:38:1: stage.rl.algorithm.loss: one value for each token where one value for the run is wanted; write token_mean(...) or another normaliser around it"},
-	{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > batch_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: batch_mean is taken over several groups"},
+	{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > step_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: step_mean is taken over several groups"},
 	{"a curriculum that knows what comes later", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"group_size\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight reads group_size, which is known after sampling"},
 	{"a curriculum's name", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"sene\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name sene; did you mean seen?"},
 	{"order without a share", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\"}\n[stage.algorithm]", "stage.rl.curriculum.share and order go together"},
@@ -324,12 +324,12 @@ var faults = []struct{ name, old, new, want string }{
 	{"second chance without a way", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\"}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when goes with one of show, prefix, rows and again; found 0 of them"},
 	{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
 	{"second chance of completions", "[stage.algorithm]", "second_chance = {when = \"reward == 0\", again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when: one value for each completion where one for each group is wanted"},
-	{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < batch_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
+	{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < step_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
 	{"more chances than completions", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, replace = 9}\n[stage.algorithm]", "stage.rl.second_chance.replace = 9 is out of range; accepted: at most group_size = 8, or 0 for all"},
 	{"store by numbers", "[stage.algorithm]", "replay = {store = \"group_std(reward)\"}\n[stage.algorithm]", "FILE:35:11: stage.rl.replay.store: a number where a condition is wanted"},
 	{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance], [stage.replay] or lag"},
 	{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"reward - mean(collision)\"", "stage.rl.algorithm reads collision (sum of the squared probabilities when the token was drawn; exp(old) has the same mean over draws, so that otb trains with otb_weight = \"1 - exp(old)\"; no stage supplies it yet)"},
-	{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: the name of a metric is not accepted; accepted: my/ and lower-case letters"},
+	{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"step_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: the name of a metric is not accepted; accepted: my/ and lower-case letters"},
 	{"metric's level", "clip_high = 0.28", "metrics = {\"my/long\" = \"tokens\"}", "stage.rl.algorithm.metrics.my/long: one value for each completion where one value for the run is wanted"},
 	{"nan", "clip_high = 0.28", "clip_high = nan", "FILE:37:1: stage.rl.algorithm.clip_high = nan is not accepted; accepted: a number, inf, -inf"},
 	{"list", "clip_high = 0.28", "clip_high = [0.28]", "FILE:37:1: stage.rl.algorithm.clip_high = [...] is a list of 1 values; accepted: a number, or text in quotes"},

@@ -84,7 +84,7 @@ func TestPublishedForms(t *testing.T) {
 			return (a.task-0.5)/0.5 + 0.5*(a.form-0.5)/0.5
 		}},
 		{"rank within the group", "2*group_rank(task) - 1", func(a answer) float64 { return map[float64]float64{0: -0.75, 0.5: 0, 1: 0.75}[a.task] }},
-		{"normalised over the batch", "batch_zscore(form)", func(a answer) float64 { return (a.form - 0.5) / 0.5 }},
+		{"normalised over the step", "step_zscore(form)", func(a answer) float64 { return (a.form - 0.5) / 0.5 }},
 		{"weight that decays (SophiaVL-R1, 2505.17018)", "task + 0.3*exp(-step/500)*form", func(a answer) float64 { return a.task + 0.3*math.Exp(-3.0/500)*a.form }},
 		{"weight by trust in a term (SophiaVL-R1)", "d = group_mean(form, right(task)) - group_mean(form, not right(task)); task + 0.3*if(d >= 0, 1, exp(d))*form",
 			func(a answer) float64 { return a.task + 0.3*a.form }}, // 0.75 against 1/3

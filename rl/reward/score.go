@@ -63,7 +63,7 @@ func Compile(text string, declared []Verifier) (*Program, error) {
 
 // checked compiles a formula over the facts and the verdicts of terms.
 func checked(text string, terms []string) (*formula.Program, error) {
-	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library()}, vocabulary(terms))
+	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library(), Earlier: true}, vocabulary(terms))
 }
 
 // Terms are the names of the terms that scores have, in their order.

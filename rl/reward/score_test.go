@@ -234,7 +234,7 @@ func TestTerms(t *testing.T) {
 
 // TestEmptyBatch: a step without completions has no rewards.
 func TestEmptyBatch(t *testing.T) {
-	if s := scored(t, "group_mean(task) + batch_std(tokens)", Batch{}); len(s) != 0 {
+	if s := scored(t, "group_mean(task) + step_std(tokens)", Batch{}); len(s) != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -243,7 +243,7 @@ func TestEmptyBatch(t *testing.T) {
 // completions.
 func everyStatistic() []string {
 	var all []string
-	for _, scope := range []string{"group_", "batch_"} {
+	for _, scope := range []string{"group_", "step_"} {
 		for name := range plain {
 			all = append(all, scope+name+"(task + tokens/7)", scope+name+"(tokens/3, right(task))", scope+name+"(task, wrong(form))")
 		}
@@ -264,7 +264,7 @@ func randomAnswers(r *rand.Rand) []answer {
 // bit, nor on the numbers that groups go by.
 func TestOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
-	expressions := append(everyStatistic(), "if(right(form), task + 0.1*group_zscore(tokens), batch_mean(task)) * kimi_length(right(task))")
+	expressions := append(everyStatistic(), "if(right(form), task + 0.1*group_zscore(tokens), step_mean(task)) * kimi_length(right(task))")
 	for range 40 {
 		answers := randomAnswers(r)
 		order := r.Perm(len(answers))

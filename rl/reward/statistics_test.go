@@ -65,13 +65,13 @@ func plainRank(x float64, of []float64) float64 {
 	return (less + max(0, equal-1)/2) / others
 }
 
-// TestStatistics: group and batch statistics, with and without a condition,
+// TestStatistics: statistics of group and step, with and without a condition,
 // equal the plain formulas.
 func TestStatistics(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
 	for range 60 {
 		answers := randomAnswers(r)
-		for _, scope := range []string{"group", "batch"} {
+		for _, scope := range []string{"group", "step"} {
 			for _, where := range []bool{false, true} {
 				for name, f := range plain {
 					checkStatistic(t, answers, scope, name, where, f)
@@ -91,7 +91,7 @@ func checkStatistic(t *testing.T, answers []answer, scope, name string, where bo
 	for i, a := range answers {
 		var of []float64
 		for _, other := range answers {
-			in := (scope == "batch" || other.group == a.group) && (!where || other.task == 1)
+			in := (scope == "step" || other.group == a.group) && (!where || other.task == 1)
 			if in && !math.IsNaN(other.form) {
 				of = append(of, other.form)
 			}

@@ -25,11 +25,11 @@ import (
 var lagged = slices.Concat(small, []string{
 	"stage.rl.steps=7", "task.max_prompt_tokens=12", "stage.rl.updates_per_rollout=2", "stage.rl.algorithm.weight=tis",
 	"stage.rl.algorithm.advantage=reward - 0.5*greedy_reward - 0.5*group_mean(reward)", "stage.rl.algorithm.keep=group_std(reward) > 0",
-	`stage.rl.algorithm.state={level = {start = 0.5, next = "0.5*level + 0.5*batch_mean(reward)"}}`,
+	`stage.rl.algorithm.state={level = {start = 0.5, next = "0.5*level + 0.5*step_mean(reward)"}}`,
 	`stage.rl.numbers={temperature = "0.7 + 0.1*level", lr = "0.01*step"}`, "stage.rl.refill.tries=2", "stage.rl.reward=random + 2*task",
 	`stage.rl.curriculum={pool = 32, weight = "if(seen > 0, 0.2, 1)"}`, `stage.rl.second_chance={show = "{target} {question}", when = "group_max(task) < 1"}`,
 	`stage.rl.replay={store = "group_std(reward) > 0", share = 0.3, max_age = 9, size = 4}`,
-	`stage.rl.algorithm.metrics={"my/age" = "batch_max(age, fresh)", "my/gap" = "batch_token_max(abs(old - start), fresh)", "my/seen" = "prompts_max(seen)"}`,
+	`stage.rl.algorithm.metrics={"my/age" = "step_max(age, fresh)", "my/gap" = "step_token_max(abs(old - start), fresh)", "my/seen" = "prompts_max(seen)"}`,
 })
 
 // TestLagResumes: a run with a lag of 0, 1 and 3 that goes on from any of its checkpoints, or
@@ -126,7 +126,7 @@ func TestLagMeaning(t *testing.T) {
 	const steps = 6
 	sets := slices.Concat(small, []string{fmt.Sprintf("stage.rl.steps=%d", steps), `stage.rl.curriculum={pool = 200, weight = "if(seen > 0, 0, 1)"}`,
 		"stage.rl.algorithm.weight=tis", "stage.rl.optimizer.lr=0.02",
-		`stage.rl.algorithm.metrics={"my/age" = "batch_max(age)", "my/least" = "batch_min(age)", "my/gap" = "batch_token_max(abs(old - start))", "my/first" = "batch_token_max(abs(logp - start))"}`})
+		`stage.rl.algorithm.metrics={"my/age" = "step_max(age)", "my/least" = "step_min(age)", "my/gap" = "step_token_max(abs(old - start))", "my/first" = "update_token_max(abs(logp - start))"}`})
 	drawn := func(dir string) (texts map[int]string, prompts map[int][]string) {
 		texts, prompts = map[int]string{}, map[int][]string{}
 		for _, line := range completionLines(t, dir) {

@@ -107,13 +107,13 @@ func TestWaysOfTraining(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains six times")
 	}
-	const loss, none = "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)", " + 0*batch_max(highest(logp))"
+	const loss, none = "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)", " + 0*update_max(highest(logp))"
 	for _, rows := range []string{"micro_batch_tokens=8192", "micro_batch_tokens=60"} {
 		want, row := tinyRun(t, rows, loss)
 		for name, other := range map[string]string{
 			"not local": none,
 			// uniform_logp is not recorded: a forward pass of its own
-			"not recorded": " + 0*batch_max(highest(uniform_logp))",
+			"not recorded": " + 0*update_max(highest(uniform_logp))",
 		} {
 			weights, got := tinyRun(t, rows, loss+other)
 			if !bytes.Equal(weights, want) {
@@ -136,7 +136,7 @@ func TestStatesResume(t *testing.T) {
 		t.Skip("-short: trains and resumes several times")
 	}
 	states := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.checkpoint_every=1",
-		`stage.rl.algorithm.state={usual = {start = 0.5, next = "0.9*usual + 0.1*batch_mean(reward)"}, rate = {start = 0.25, next = "0.5*rate + 0.5*batch_mean(reward)", by = "row"}, coef = {start = 0.01, next = "coef + if(batch_token_mean(entropy) < 2, 0.01, -0.001)"}}`,
+		`stage.rl.algorithm.state={usual = {start = 0.5, next = "0.9*usual + 0.1*step_mean(reward)"}, rate = {start = 0.25, next = "0.5*rate + 0.5*step_mean(reward)", by = "row"}, coef = {start = 0.01, next = "coef + if(update_token_mean(entropy) < 2, 0.01, -0.001)"}}`,
 		"stage.rl.algorithm.advantage=reward - 0.5*usual - 0.5*rate",
 		"stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - coef*token_mean(entropy)"})
 	dir := t.TempDir()
@@ -171,7 +171,7 @@ func same(t *testing.T, a, b string) bool {
 func TestRefill(t *testing.T) {
 	sets := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.group_size=2", "stage.rl.checkpoint_every=1", "stage.rl.refill.tries=8",
 		"stage.rl.algorithm.keep=group_std(reward) > 0",
-		`stage.rl.algorithm.state={all = {start = 0, next = "all + batch_count(true)"}, far = {start = 1, next = "batch_mean(mean(abs(ema - old)))"}}`,
+		`stage.rl.algorithm.state={all = {start = 0, next = "all + step_count(true)"}, far = {start = 1, next = "step_mean(mean(abs(ema - old)))"}}`,
 		`stage.rl.algorithm.metrics={"my/all" = "all", "my/far" = "far", "my/groups" = "prompts_count(group_std(reward) > 0)"}`})
 	dir := t.TempDir()
 	trainIn(t, dir, false, sets...)
@@ -209,7 +209,7 @@ func TestRefill(t *testing.T) {
 // that the reward names.
 func TestTextFacts(t *testing.T) {
 	_, row := tinyRun(t, "stage.rl.reward=brief = if(tokens > 9, 1, 0); random + brief", "stage.rl.algorithm.segments=begins('[0-9]') or position == 3", "stage.rl.algorithm.advantage=own*(reward - segment_mean(old))",
-		`stage.rl.algorithm.metrics={"my/brief" = "batch_mean(reward.brief)", "my/cuts" = "batch_sum(count(segment_sum(old) <= 0))", "my/begin" = "batch_token_count(position == 1 or position == 3 or begins('[0-9]'))"}`)
+		`stage.rl.algorithm.metrics={"my/brief" = "step_mean(reward.brief)", "my/cuts" = "step_sum(count(segment_sum(old) <= 0))", "my/begin" = "step_token_count(position == 1 or position == 3 or begins('[0-9]'))"}`)
 	if row["my/brief"] != row["reward/term/brief"] || row["my/brief"] == nil {
 		t.Errorf("reward.brief has the mean %v, the reward %v", row["my/brief"], row["reward/term/brief"])
 	}

@@ -53,7 +53,7 @@ func weightsOf(t *testing.T, dir string) string {
 func TestGreedy(t *testing.T) {
 	for temperature, want := range map[string]bool{"1e-6": true, "1": false} {
 		_, row := tinyRun(t, "stage.rl.sampling.temperature="+temperature, "stage.rl.reward=tokens + words", "stage.rl.algorithm.advantage=remax",
-			`stage.rl.algorithm.metrics={"my/same" = "batch_mean(reward == greedy_reward)"}`)
+			`stage.rl.algorithm.metrics={"my/same" = "step_mean(reward == greedy_reward)"}`)
 		if got := row["my/same"] == 1.0; got != want {
 			t.Errorf("temperature %s: %v of the rewards are those of the greedy completions", temperature, row["my/same"])
 		}
@@ -67,7 +67,7 @@ func TestGreedy(t *testing.T) {
 // before the step.
 func TestRecord(t *testing.T) {
 	dir := resumed(t, `stage.rl.curriculum={pool = 1, weight = "1"}`,
-		`stage.rl.algorithm.metrics={"my/seen" = "prompts_max(seen)", "my/solved" = "default(prompts_max(solved), -1)", "my/last" = "default(prompts_max(last_solved), -1)", "my/since" = "default(prompts_max(steps_since), -1)", "my/right" = "batch_mean(task)"}`)
+		`stage.rl.algorithm.metrics={"my/seen" = "prompts_max(seen)", "my/solved" = "default(prompts_max(solved), -1)", "my/last" = "default(prompts_max(last_solved), -1)", "my/since" = "default(prompts_max(steps_since), -1)", "my/right" = "step_mean(task)"}`)
 	right := []float64{}
 	for i, row := range metricRows(t, dir, "my/seen") {
 		solved, last, since := -1.0, -1.0, -1.0
@@ -128,7 +128,7 @@ func TestCurriculum(t *testing.T) {
 // TestNumbers: numbers of a stage follow their formulas.
 func TestNumbers(t *testing.T) {
 	dir := resumed(t, `stage.rl.numbers={lr = "0.01*step", group_size = "if(step <= 2, 2, 4)", prompts_per_step = "floor(linear(2, 4, 1, steps))", max_completion_tokens = "3*step"}`,
-		`stage.rl.algorithm.metrics={"my/groups" = "prompts_count(true)", "my/size" = "prompts_max(group_size)", "my/longest" = "batch_max(tokens)"}`)
+		`stage.rl.algorithm.metrics={"my/groups" = "prompts_count(true)", "my/size" = "prompts_max(group_size)", "my/longest" = "step_max(tokens)"}`)
 	for i, row := range metricRows(t, dir, "my/groups") {
 		step := float64(i + 1)
 		for name, want := range map[string]float64{"optim/lr": 0.01 * step, "my/groups": []float64{2, 2, 3, 4}[i], "my/size": []float64{2, 2, 4, 4}[i]} {
@@ -144,7 +144,7 @@ func TestNumbers(t *testing.T) {
 
 // stale are metrics of what is not sampled afresh. In a step's only update the trainer's
 // log-probs are those of the step's beginning, of every row.
-const stale = `stage.rl.algorithm.metrics={"my/gap" = "batch_token_max(abs(logp - start))", "my/stale" = "default(batch_token_max(abs(start - old), age > 0), 0)", "my/other" = "batch_token_max(abs(start - old), age == 0)", "my/foreign" = "batch_count(foreign)", "my/hinted" = "batch_count(hinted)", "my/fresh" = "batch_count(fresh)", "my/age" = "batch_max(age)", "my/share" = "batch_max(hint_share)"}`
+const stale = `stage.rl.algorithm.metrics={"my/gap" = "update_token_max(abs(logp - start))", "my/stale" = "default(step_token_max(abs(start - old), age > 0), 0)", "my/other" = "step_token_max(abs(start - old), age == 0)", "my/foreign" = "step_count(foreign)", "my/hinted" = "step_count(hinted)", "my/fresh" = "step_count(fresh)", "my/age" = "step_max(age)", "my/share" = "step_max(hint_share)"}`
 
 // TestSecondChance: each way replaces completions of groups that nothing solves, start is
 // what the policy makes of them, old what sampled them, and something else is learnt than without.
@@ -220,7 +220,7 @@ func TestHintedIsNotStored(t *testing.T) {
 	for when, stores := range map[string]bool{"group_max(task) < 1": false, "group_max(task) > 1": true} {
 		dir := resumed(t, "task.max_prompt_tokens=12", "stage.rl.reward=random", `stage.rl.second_chance={show = "{target} {question}", when = "`+when+`"}`,
 			`stage.rl.replay={store = "group_std(reward) > 0", share = 0.5, max_age = 2, size = 3}`,
-			`stage.rl.algorithm.metrics={"my/hinted" = "batch_count(hinted)", "my/replayed" = "batch_count(replayed)"}`)
+			`stage.rl.algorithm.metrics={"my/hinted" = "step_count(hinted)", "my/replayed" = "step_count(replayed)"}`)
 		hinted, replayed, stored := 0.0, 0.0, 0.0
 		for _, row := range metricRows(t, dir, "my/hinted") {
 			hinted += row["my/hinted"].(float64)
@@ -237,7 +237,7 @@ func TestHintedIsNotStored(t *testing.T) {
 // policy makes of them now, their advantages stay, and something else is learnt.
 func TestReplay(t *testing.T) {
 	const advantages = `stage.rl.algorithm.advantage=step*(reward - group_mean(reward))`
-	measured := strings.TrimSuffix(stale, "}") + `, "my/again" = "default(batch_max(abs(A - step*(reward - group_mean(reward))), replayed), 0)", "my/anew" = "batch_max(abs(A - step*(reward - group_mean(reward))), fresh)"}`
+	measured := strings.TrimSuffix(stale, "}") + `, "my/again" = "default(step_max(abs(A - step*(reward - group_mean(reward))), replayed), 0)", "my/anew" = "step_max(abs(A - step*(reward - group_mean(reward))), fresh)"}`
 	sets := []string{measured, advantages, `stage.rl.replay={store = "group_std(reward) > 0", share = 0.5, max_age = 2, size = 3}`}
 	dir := resumed(t, sets...)
 	replayed := 0.0

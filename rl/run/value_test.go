@@ -16,7 +16,7 @@ import (
 // log-probs of the average those of the policy.
 var inPPO = []string{"stage.rl.algorithm.preset=ppo", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) + value_coef*token_mean(value_loss)",
 	"stage.rl.algorithm.penalty=kl_k3 + 0.1*square(logp - ema)", "stage.rl.ema_decay=0.5",
-	"stage.rl.optimizer.value_lr=0.01", `stage.rl.algorithm.metrics={"my/same" = "batch_token_mean(value == old_value)", "my/near" = "batch_token_mean(ema == old)"}`}
+	"stage.rl.optimizer.value_lr=0.01", `stage.rl.algorithm.metrics={"my/same" = "update_token_mean(value == old_value)", "my/near" = "step_token_mean(ema == old)"}`}
 
 // TestValueHeadRuns: a run with a critic and an average of the policy is as exact as one
 // without, of a whole model and of an adapter: sampler and trainer agree to the bit, and so

@@ -205,7 +205,7 @@ type subject struct {
 
 // of is a step with completions.
 func (f *facts) of(p *Plan, cs []Completion, now []Now) subject {
-	return subject{facts: f, at: p.At, stage: p.stage, problems: problemsOf(cs, nil), cs: cs, now: now}
+	return subject{facts: f, at: p.At, stage: p.stage, problems: problemsOf(cs), cs: cs, now: now}
 }
 
 // steps is how many steps the stage has at most. The keys of other kinds are 0.

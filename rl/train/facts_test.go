@@ -106,7 +106,7 @@ func TestUnevenGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	learned := b.v.lessons(b.slopes)
-	if n, rows := groupsOf(cs), problemsOf(cs, nil); n != 3 || len(rows) != 3 || rows[1].Question != "two" || len(b.members) != len(cs) {
+	if n, rows := groupsOf(cs), problemsOf(cs); n != 3 || len(rows) != 3 || rows[1].Question != "two" || len(b.members) != len(cs) {
 		t.Errorf("%d groups of the problems %v, %d completions are trained", n, rows, len(b.members))
 	}
 	for i := range cs {

@@ -122,11 +122,11 @@ func (c *course) finish() (*Event, error) {
 	if c.outdated > 0 {
 		c.metrics["policy/lag_effective"] = c.outdated / float64(len(c.done))
 	}
-	sampled, problems := c.v.Sampled, problemsOf(slices.Concat(c.v.Completions, c.v.Refused), nil)
+	sampled, problems := c.v.Sampled, problemsOf(slices.Concat(c.v.Completions, c.v.Refused))
 	if sampled == nil {
 		sampled = c.v.Step.Table
 	}
-	return &Event{Metrics: c.metrics, Tokens: c.tokens, Completions: c.v.Completions, Lessons: c.v.lessons(c.slopes)}, c.s.move(sampled, problems, false)
+	return &Event{Metrics: c.metrics, Tokens: c.tokens, Completions: c.v.Completions, Lessons: c.v.lessons(c.slopes)}, c.s.afterStep(sampled, problems)
 }
 
 // once makes one update from the completions of rows, all together, in their order. Where
@@ -137,7 +137,7 @@ func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
 		return nil, measured{}, err
 	}
 	if b == nil {
-		return nil, measured{}, s.move(v.Step.Table, problemsOf(v.Completions, nil), false)
+		return nil, measured{}, s.afterStep(v.Step.Table, problemsOf(v.Completions))
 	}
 	m, err := b.backward(false)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
 	}
 	maps.Copy(m.metrics, v.Metrics)
 	maps.DeleteFunc(m.metrics, func(name string, _ float64) bool { return !ofRows(name) })
-	return b, m, s.move(v.Step.Table, problemsOf(v.Completions, nil), false)
+	return b, m, s.afterStep(v.Step.Table, problemsOf(v.Completions))
 }
 
 // rows is a step of completions that are rows of data, with what the method makes of them.

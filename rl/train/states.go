@@ -32,25 +32,35 @@ func (f *facts) Load(dir string) error {
 	return readJSON(dir, statesFile, &f.states)
 }
 
-// move moves the states of the method, if it has any, after a step or after an update. The
-// problems are those of the table's groups.
-func (f *facts) move(t *formula.Table, problems []verify.Problem, now bool) error {
+// afterStep moves states of the method, if it has any. The problems are those of the table's groups.
+func (f *facts) afterStep(t *formula.Table, problems []verify.Problem) error {
 	if len(f.method.Method.State) == 0 {
 		return nil
 	}
-	if err := f.states.Move(f.method, t, keysOf(problems), now); err != nil {
+	if err := f.states.AfterStep(f.method, t, keysOf(problems)); err != nil {
+		return f.blamed(err)
+	}
+	return nil
+}
+
+// afterUpdate moves states of the method, if it has any. The problems are those of the step's groups.
+func (f *facts) afterUpdate(u *algo.Update, problems []verify.Problem) error {
+	if len(f.method.Method.State) == 0 {
+		return nil
+	}
+	if err := f.states.AfterUpdate(u, keysOf(problems)); err != nil {
 		return f.blamed(err)
 	}
 	return nil
 }
 
 // problemsOf are those of the groups that completions belong to, in the order in which tables
-// number them; rows tells which completions are meant, nil: all.
-func problemsOf(cs []Completion, rows []bool) []verify.Problem {
+// number them.
+func problemsOf(cs []Completion) []verify.Problem {
 	var problems []verify.Problem
 	last := -1
 	for i := range cs {
-		if rows != nil && !rows[i] || cs[i].Group == last {
+		if cs[i].Group == last {
 			continue
 		}
 		last = cs[i].Group

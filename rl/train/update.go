@@ -66,7 +66,7 @@ func (s *learner) deal(v *Valued, groups []int, slopes [][]float64) (*batch, err
 }
 
 // apply changes the weights by the gradient of a batch, and moves the states of the method that
-// read values of now.
+// are values of an update.
 func (b *batch) apply(h learn.Optimizer) (norm float64, err error) {
 	norm, err = b.s.cast.Policy.Update(h)
 	if errors.Is(err, learn.ErrNotFinite) {
@@ -78,7 +78,7 @@ func (b *batch) apply(h learn.Optimizer) (norm float64, err error) {
 	if err != nil {
 		return norm, err
 	}
-	return norm, b.s.move(b.u.Table, problemsOf(b.v.all(), b.u.Rows), true)
+	return norm, b.s.afterUpdate(b.u, problemsOf(b.v.all()))
 }
 
 // failed explains an update that was refused.

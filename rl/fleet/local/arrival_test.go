@@ -78,7 +78,7 @@ func arriving(t *testing.T, ctx context.Context, dir string, o run.Options, with
 	t.Helper()
 	r, err := recipe.Load("countdown-short", slices.Concat(tiny, []string{"stage.warm-up.skip=true", "stage.rl.steps=10", "stage.rl.lag=2", "stage.rl.order=arrival",
 		"stage.rl.algorithm.weight=tis", "stage.rl.checkpoint_every=3", "checkpoint.keep=100", `stage.rl.numbers={temperature = "0.7 + 0.01*step"}`,
-		`stage.rl.curriculum={pool = 60, weight = "if(seen > 0, 0.2, 1)"}`, "stage.rl.reward=random + 0.01*batch_mean(tokens)"}))
+		`stage.rl.curriculum={pool = 60, weight = "if(seen > 0, 0.2, 1)"}`, "stage.rl.reward=random + 0.01*step_mean(tokens)"}))
 	if err != nil {
 		t.Fatal(err)
 	}
