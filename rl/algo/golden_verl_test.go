@@ -379,15 +379,17 @@ func (s *step) moved(m Method, states *States, keys []string, now bool) *StepVal
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	table := v.Table
-	if now {
-		u, err := v.Update(nil)
-		if err != nil {
+	if !now {
+		if err := states.AfterStep(a, v.Table, of); err != nil {
 			s.t.Fatal(err)
 		}
-		table = u.Table
+		return v
 	}
-	if err := states.Move(a, table, of, now); err != nil {
+	u, err := v.Update(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := states.AfterUpdate(u, of); err != nil {
 		s.t.Fatal(err)
 	}
 	return v

@@ -256,7 +256,8 @@ func (u *Update) among(part *formula.Table, in []bool) (*formula.Table, error) {
 		return nil, err
 	}
 	for _, f := range u.step.a.facts {
-		if c, there := now.Column(f.Name); there && f.Now {
+		c, there := now.Column(f.Name)
+		if _, given := t.Column(f.Name); there && !given && f.Now {
 			if err := t.Add(f.Name, c); err != nil {
 				return nil, err
 			}

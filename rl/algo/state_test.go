@@ -51,7 +51,7 @@ func TestStates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Move(a, step.Table, keys, false); err != nil {
+		if err := s.AfterStep(a, step.Table, keys); err != nil {
 			t.Fatal(err)
 		}
 		return step
@@ -102,17 +102,71 @@ func TestStateOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	table, none := stateTable(t, 0, 0, 0, 0, 0, 0), func(string) []string { return nil }
-	if err := table.Add("logp", formula.Column{Level: formula.Token, V: []float64{-1, -2, -3, -1, -2, -3}}); err != nil {
-		t.Fatal(err)
-	}
 	var s States
-	for now, want := range map[bool]float64{false: 0, true: -2} {
-		s = States{}
-		if err := s.Move(a, table, none, now); err != nil {
+	for name, c := range s.Columns(a, none) {
+		if err := table.Add(name, c); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.value(a, "coef", ""); got != want {
-			t.Errorf("moved with now %v: %v, want %v", now, got, want)
+	}
+	step, err := a.Step(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := step.Update(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Table.Add("logp", formula.Column{Level: formula.Token, V: []float64{-1, -2, -3, -1, -2, -3}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AfterStep(a, table, none); err != nil || s.value(a, "coef", "") != 0 {
+		t.Errorf("after the step: %v, %v", s.value(a, "coef", ""), err)
+	}
+	if err := s.AfterUpdate(u, none); err != nil || s.value(a, "coef", "") != -2 {
+		t.Errorf("after the update: %v, %v; want -2", s.value(a, "coef", ""), err)
+	}
+}
+
+// TestStateOfBoth: what moves after an update may read the step beside it, also by keys, and what
+// keep left of both; a state has then its newest number, and not that of the step's beginning.
+func TestStateOfBoth(t *testing.T) {
+	m := Method{Formulas: map[string]string{"keep": "reward > 0", "policy": "-logp + 0*wide + 0*near", "loss": "token_mean(policy)"}, State: map[string]State{
+		"wide": {Start: 1, Next: "wide + 10*step_mean(reward) + update_mean(reward) + 0*update_token_mean(logp)"},
+		"near": {Start: 1, Next: "near + 10*step_mean(reward) + update_mean(reward)", By: "row.kind"},
+	}}
+	a, err := m.Compile(RunFacts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, keys := stateTable(t, 0, 1, 2, 3, 0, 0), func(string) []string { return []string{"x", "y", "z"} }
+	var s States
+	for name, c := range s.Columns(a, keys) {
+		if err := table.Add(name, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step, err := a.Step(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := step.Update(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Table.Add("logp", formula.Column{Level: formula.Token, V: []float64{-1, -2, -3}}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 { // of 0, 1, 2, 3, 0, 0 the mean is 1, of what is kept 2; of x 0.5 and 1, of y 2.5 and 2.5
+		if err := s.AfterUpdate(u, keys); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			name, key string
+			by        float64
+		}{{"wide", "", 12}, {"near", "x", 6}, {"near", "y", 27.5}, {"near", "z", 0}} {
+			if got, want := s.value(a, c.name, c.key), 1+float64(n+1)*c.by; got != want {
+				t.Errorf("%s of %s after %d updates: %v, want %v", c.name, c.key, n+1, got, want)
+			}
 		}
 	}
 }

@@ -84,7 +84,8 @@ type contest struct {
 	seeds  int
 	budget int // tokens; 0: not known yet
 	dir    string
-	start  string // run folder of the common start; "": the recipes start as they are
+	shared bool // folders are named by what they hold, so that comparisons in the same folder share them
+	own    bool // every recipe has a start of its own
 	device gpu.Device
 	show   io.Writer
 
@@ -96,7 +97,8 @@ type contestant struct {
 	label, source string
 	sets          []string // changes of its own and those of all
 	recipe        *recipe.Recipe
-	learns        int // the first stage that learns from rewards
+	learns        int    // the first stage that learns from rewards
+	start         string // run folder of the start; "": the recipe starts as it is
 }
 
 func compareRecipes(c *cli.Context) error {
@@ -124,8 +126,10 @@ func compareRecipes(c *cli.Context) error {
 	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter, verbose: c.Bool("verbose")}
 	switch {
 	case of != "":
+		t.shared = true
 		return measureExpected(c, t, of)
 	case papers != "":
+		t.shared = true
 		return measureAll(c, t, papers)
 	}
 	if slices.ContainsFunc(c.Args().Slice(), func(arg string) bool { _, _, ok := runOf(arg); return ok }) {
@@ -197,13 +201,16 @@ func (t *contest) enter(args, sets []string) error {
 		if a.learns == len(a.recipe.Stages) {
 			return fmt.Errorf("%w: %s has no stage that learns from rewards", lines.ErrInput, a.label)
 		}
+		if rl := a.recipe.Stages[a.learns].RL; t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
+			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
+		}
 		for _, b := range t.arms {
 			if b.label == a.label {
 				return hint.With(usagef("%q is named twice", a.label), "to compare it with a variant of itself, add a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
 			}
 		}
 		t.arms = append(t.arms, a)
-		if what := differs(&t.arms[0], &t.arms[i]); what != "" {
+		if what := t.differs(&t.arms[0], &t.arms[i]); what != "" {
 			return hint.With(fmt.Errorf("%w: %s and %s differ in %s, so they cannot start from the same weights", lines.ErrInput, t.arms[0].label, a.label, what),
 				"rlzero train --dry-run prints a recipe with all its keys")
 		}
@@ -211,14 +218,17 @@ func (t *contest) enter(args, sets []string) error {
 	return nil
 }
 
-// differs says in what two recipes differ before they learn from rewards; "": nothing.
-func differs(a, b *contestant) string {
+// differs says in what two recipes differ before they learn from rewards; "": nothing. Starts of
+// their own are of as many demonstrations.
+func (t *contest) differs(a, b *contestant) string {
 	switch {
 	case !reflect.DeepEqual(a.recipe.Model, b.recipe.Model):
 		return "[model]"
 	case !reflect.DeepEqual(a.recipe.Task, b.recipe.Task):
 		return "[task]"
-	case !reflect.DeepEqual(a.recipe.Stages[:a.learns], b.recipe.Stages[:b.learns]):
+	case t.own && demonstrations(a) != demonstrations(b):
+		return "the number of demonstrations before the first stage that learns from rewards"
+	case !t.own && !reflect.DeepEqual(a.recipe.Stages[:a.learns], b.recipe.Stages[:b.learns]):
 		return "the stages before the first that learns from rewards"
 	}
 	return ""
@@ -226,7 +236,7 @@ func differs(a, b *contestant) string {
 
 // hold makes the runs that are not there yet, seed by seed, and reads them.
 func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
-	if err := t.warmUp(ctx); err != nil {
+	if err := t.starts(ctx); err != nil {
 		return nil, err
 	}
 	arms := make([]compare.Arm, len(t.arms))
@@ -234,13 +244,23 @@ func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
 		for i := range t.arms {
 			a := &t.arms[i]
 			arms[i].Name = a.label
+			r, err := recipe.Load(a.source, append(append([]string{}, a.sets...), t.changes(a, seed)...))
+			if err != nil {
+				return nil, err
+			}
 			dir := filepath.Join(t.dir, fmt.Sprintf("%d-%s-seed-%d", i+1, folderName(a.label), seed))
-			if err := t.train(ctx, dir, a, t.changes(a, seed)...); err != nil {
+			if t.shared {
+				dir = filepath.Join(t.dir, fmt.Sprintf("%s-%s-seed-%d", folderName(a.source), r.Hash(), seed))
+			}
+			if err := t.train(ctx, dir, r); err != nil {
 				return nil, err
 			}
 			trial, err := compare.Read(dir, uint64(seed))
 			if err != nil {
 				return nil, err
+			}
+			if first := trial.Tokens[0]; t.budget > 0 && first > float64(t.budget) {
+				return nil, noStep(a.label, first, t.budget)
 			}
 			arms[i].Trials = append(arms[i].Trials, trial)
 			if t.budget == 0 { // the first run sets it
@@ -251,26 +271,70 @@ func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
 	return arms, nil
 }
 
+// noStep refuses a budget that no step fits.
+func noStep(label string, first float64, budget int) error {
+	return hint.With(fmt.Errorf("%w: the first step of %s samples %.0f tokens or more, and the budget is %d: no step fits", lines.ErrInput, label, first, budget), "--budget %.0f", 100*first)
+}
+
 // folderName is a label as a part of the name of a folder.
 func folderName(label string) string {
 	return strings.Trim(regexp.MustCompile(`[^A-Za-z0-9.]+`).ReplaceAllString(label, "-"), "-.")
 }
 
-// warmUp runs the stages before the first that learns from rewards, once.
-func (t *contest) warmUp(ctx context.Context) error {
-	a := &t.arms[0]
-	var skip []string
-	for i, st := range a.recipe.Stages {
-		if i >= a.learns {
-			skip = append(skip, fmt.Sprintf("stage.%d.skip=true", i))
-		} else if !st.Skip {
-			t.start = filepath.Join(t.dir, "start")
+// starts trains the start of every recipe: the same for all, or one for each.
+func (t *contest) starts(ctx context.Context) error {
+	for i := range t.arms {
+		if i > 0 && !t.own {
+			t.arms[i].start = t.arms[0].start
+			continue
+		}
+		if err := t.warmUp(ctx, &t.arms[i]); err != nil {
+			return err
 		}
 	}
-	if t.start == "" {
+	return nil
+}
+
+// warmUp runs the stages of a recipe before the first that learns from rewards.
+func (t *contest) warmUp(ctx context.Context, a *contestant) error {
+	sets := append([]string{}, a.sets...)
+	trained := false
+	for i, st := range a.recipe.Stages {
+		switch {
+		case i >= a.learns:
+			sets = append(sets, fmt.Sprintf("stage.%d.skip=true", i))
+		case !st.Skip:
+			trained = true
+			if t.own && st.Kind == recipe.KindSFT { // no test ends one sooner than the other
+				sets = append(sets, fmt.Sprintf("stage.%d.test_every=%d", i, st.SFT.HoldSteps+st.SFT.DecaySteps+1))
+			}
+		}
+	}
+	if !trained {
 		return nil
 	}
-	return t.train(ctx, t.start, a, skip...)
+	r, err := recipe.Load(a.source, sets)
+	if err != nil {
+		return err
+	}
+	a.start = filepath.Join(t.dir, "start")
+	if t.shared { // whatever is learned after it
+		r.Stages = r.Stages[:a.learns]
+		a.start = filepath.Join(t.dir, "start-"+r.Hash())
+	}
+	return t.train(ctx, a.start, r)
+}
+
+// demonstrations is how many a recipe learns from before the first stage that learns from rewards,
+// where no test ends a stage sooner.
+func demonstrations(a *contestant) int {
+	n := 0
+	for _, st := range a.recipe.Stages[:a.learns] {
+		if !st.Skip && st.Kind == recipe.KindSFT {
+			n += st.SFT.BatchSize * (st.SFT.HoldSteps + st.SFT.DecaySteps)
+		}
+	}
+	return n
 }
 
 // changes are the overrides of a run of the comparison.
@@ -278,24 +342,20 @@ func (t *contest) changes(a *contestant, seed int) []string {
 	sets := []string{fmt.Sprintf("seed=%d", seed)}
 	for i, st := range a.recipe.Stages {
 		switch {
-		case i < a.learns && t.start != "":
+		case i < a.learns && a.start != "":
 			sets = append(sets, fmt.Sprintf("stage.%d.skip=true", i))
 		case st.Kind == recipe.KindRL && t.budget > 0:
 			sets = append(sets, fmt.Sprintf("stage.%d.max_sampled_tokens=%d", i, t.budget))
 		}
 	}
-	if t.start != "" {
-		sets = append(sets, "model.path="+t.start)
+	if a.start != "" {
+		sets = append(sets, "model.path="+a.start)
 	}
 	return sets
 }
 
 // train makes a run, or continues the one that is there.
-func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...string) error {
-	r, err := recipe.Load(a.source, append(append([]string{}, a.sets...), sets...))
-	if err != nil {
-		return err
-	}
+func (t *contest) train(ctx context.Context, dir string, r *recipe.Recipe) error {
 	opened, err := resolve.Open(r)
 	if err != nil {
 		return err

@@ -26,11 +26,17 @@ import (
 type expected struct {
 	recipe string
 	says   recipe.Expectation
-	arms   []contestant // the control, then the recipe
+	arms   []contestant // the control, then the recipe; against its start the recipe alone
 }
 
+// control is the hash of the control: of the recipe itself where that is its start.
+func (e expected) control() string { return e.arms[0].recipe.Hash() }
+
+// own is the hash of the recipe.
+func (e expected) own() string { return e.arms[len(e.arms)-1].recipe.Hash() }
+
 // expectationsOf are those of a recipe, each with its control.
-func expectationsOf(name string, sets []string) ([]expected, error) {
+func expectationsOf(name string, sets []string, budget int) ([]expected, error) {
 	if err := recipeCatalogue.checkFile(name); err != nil {
 		return nil, err
 	}
@@ -43,8 +49,12 @@ func expectationsOf(name string, sets []string) ([]expected, error) {
 	}
 	var all []expected
 	for _, e := range r.Expect {
-		t := contest{}
-		if err := t.enter([]string{"control = " + e.Than, r.Name + " = " + name}, sets); err != nil {
+		t := contest{own: e.Start == recipe.StartOwn, budget: budget}
+		entered := []string{"control = " + e.Than, r.Name + " = " + name}
+		if e.Than == recipe.ThanStart {
+			entered = entered[1:]
+		}
+		if err := t.enter(entered, sets); err != nil {
 			return nil, err
 		}
 		all = append(all, expected{r.Name, e, t.arms})
@@ -54,7 +64,7 @@ func expectationsOf(name string, sets []string) ([]expected, error) {
 
 // measure holds the comparison of an expectation.
 func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, error) {
-	t.arms = e.arms
+	t.arms, t.own = e.arms, e.says.Start == recipe.StartOwn
 	arms, err := t.hold(ctx)
 	if err != nil {
 		return compare.Measured{}, err
@@ -62,14 +72,17 @@ func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, er
 	if _, err := compare.New(arms, math.NaN()); err != nil { // the same seeds and problems
 		return compare.Measured{}, err
 	}
-	d, err := compare.Difference(arms[0], arms[1], e.says.Metric)
+	d, err := compare.Risen(arms[0], e.says.Metric)
+	if e.says.Than != recipe.ThanStart {
+		d, err = compare.Difference(arms[0], arms[1], e.says.Metric)
+	}
 	if err != nil {
 		return compare.Measured{}, err
 	}
 	m := compare.Measured{Recipe: e.recipe, Metric: e.says.Metric, Than: e.says.Than, Direction: e.says.Direction, Difference: d,
-		Seeds: t.seeds, Budget: t.budget, Device: strings.ReplaceAll(t.device.Caps().Name, "\t", " "), Release: Version, Own: e.arms[1].recipe.Hash(), Control: e.arms[0].recipe.Hash()}
-	if t.start != "" {
-		start, err := recipe.Load(filepath.Join(t.start, recipe.File), nil)
+		Seeds: t.seeds, Budget: t.budget, Device: strings.ReplaceAll(t.device.Caps().Name, "\t", " "), Release: Version, Own: e.own(), Control: e.control()}
+	if !t.own && t.arms[0].start != "" {
+		start, err := recipe.Load(filepath.Join(t.arms[0].start, recipe.File), nil)
 		if err != nil {
 			return m, err
 		}
@@ -80,15 +93,14 @@ func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, er
 
 // measureExpected is rlzero compare --expect NAME: each expectation of a recipe, one line each.
 func measureExpected(c *cli.Context, t *contest, name string) error {
-	all, err := expectationsOf(name, c.StringSlice("set"))
+	all, err := expectationsOf(name, c.StringSlice("set"), t.budget)
 	if err != nil {
 		return err
 	}
 	var measured []compare.Measured
 	err = withDevice(c, t, func(ctx context.Context) error {
-		for i, e := range all {
+		for _, e := range all {
 			of := *t
-			of.dir = filepath.Join(t.dir, fmt.Sprintf("%s-%d", folderName(e.recipe), i+1))
 			m, err := of.measure(ctx, e)
 			if err != nil {
 				return err
@@ -188,7 +200,6 @@ func measureAll(c *cli.Context, t *contest, file string) error {
 	return withDevice(c, t, func(ctx context.Context) error {
 		for i, e := range due {
 			of := *t
-			of.dir = filepath.Join(t.dir, fmt.Sprintf("%s-%s", folderName(e.recipe+"-"+e.says.Metric+"-"+e.says.Than), e.arms[1].recipe.Hash()))
 			m, err := of.measure(ctx, e)
 			if err != nil {
 				return err
@@ -217,7 +228,7 @@ func dueOf(measured []compare.Measured) ([]expected, error) {
 		if len(r.Expect) == 0 {
 			continue
 		}
-		all, err := expectationsOf(p.Name, nil)
+		all, err := expectationsOf(p.Name, nil, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +238,7 @@ func dueOf(measured []compare.Measured) ([]expected, error) {
 			switch {
 			case i < 0:
 				missing = append(missing, e)
-			case !measured[i].Counts(e.arms[1].recipe.Hash(), e.arms[0].recipe.Hash()):
+			case !measured[i].Counts(e.own(), e.control()):
 				places[e.recipe+e.says.Metric+e.says.Than] = i
 				stale = append(stale, e)
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/compare"
@@ -23,11 +24,36 @@ func TestDue(t *testing.T) {
 		t.Fatalf("%d of %d expectations are due: %v", len(due), all, err)
 	}
 	of := func(e expected, own string) compare.Measured {
-		return compare.Measured{Recipe: e.recipe, Metric: e.says.Metric, Than: e.says.Than, Direction: e.says.Direction, Own: own, Control: e.arms[0].recipe.Hash()}
+		return compare.Measured{Recipe: e.recipe, Metric: e.says.Metric, Than: e.says.Than, Direction: e.says.Direction, Own: own, Control: e.control()}
 	}
 	last, first, other := due[len(due)-1], due[0], due[1]
-	again, err := dueOf([]compare.Measured{of(last, "an older one"), of(first, "an older one"), of(other, other.arms[1].recipe.Hash())})
+	again, err := dueOf([]compare.Measured{of(last, "an older one"), of(first, "an older one"), of(other, other.own())})
 	if err != nil || len(again) != all-1 || again[0].recipe != last.recipe || again[1].recipe != first.recipe {
 		t.Errorf("%d are due, first %s and %s: %v; want %d, first %s and %s", len(again), again[0].recipe, again[1].recipe, err, all-1, last.recipe, first.recipe)
+	}
+}
+
+// TestOwnStarts: with starts of their own two sides may begin otherwise, with as many demonstrations;
+// another task, other demonstrations and a budget that no step fits are refused.
+func TestOwnStarts(t *testing.T) {
+	for _, c := range []struct {
+		own    bool
+		budget int
+		other  string
+		want   string
+	}{
+		{true, 0, "chain-sum-tiny; stage.warm-up.optimizer.lr=1e-3", ""},
+		{false, 0, "chain-sum-tiny; stage.warm-up.optimizer.lr=1e-3", "differ in the stages before the first that learns from rewards"},
+		{true, 0, "chain-sum-tiny; stage.warm-up.hold_steps=9", "differ in the number of demonstrations"},
+		{true, 0, "chain-sum-tiny; task.settings.terms=3", "differ in [task]"},
+		{true, 0, "chain-sum-tiny; task.eval_problems=3", "differ in [task]"},
+		{false, 255, "raft", "the first step of chain-sum-tiny samples 256 tokens or more, and the budget is 255: no step fits"},
+		{false, 256, "raft", ""},
+	} {
+		of := contest{own: c.own, budget: c.budget}
+		err := of.enter([]string{"chain-sum-tiny", c.other}, nil)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s with budget %d: %v, want %q", c.other, c.budget, err, c.want)
+		}
 	}
 }

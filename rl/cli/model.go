@@ -208,7 +208,11 @@ var checkpointFlag = &cli.StringFlag{Name: "checkpoint", Usage: "of a run, take 
 
 // findModel finds MODEL, and says of a run which model that is.
 func findModel(c *cli.Context, path string) (store.Found, error) {
-	found, err := store.FindModel(path, c.String(checkpointFlag.Name))
+	return findCheckpoint(c, path, c.String(checkpointFlag.Name))
+}
+
+func findCheckpoint(c *cli.Context, path, checkpoint string) (store.Found, error) {
+	found, err := store.FindModel(path, checkpoint)
 	warn(c, found.Warnings)
 	if found.Note != "" {
 		fmt.Fprintln(c.App.ErrWriter, terminal.Message(found.Note))
@@ -304,6 +308,13 @@ Examples:
    rlzero eval runs/first
    rlzero eval models/small --task countdown-tiny --n 8 --k 1,8
    rlzero eval models/small --data problems.jsonl --verifier number --k 1,4
+   rlzero eval runs/first --against runs/first/checkpoints/step-001750 --n 256
+
+--against BASE measures the base too and prints, for each k, how many problems both solve in k
+tries (kept), only the base (lost), only the model (gained), and neither (out of reach), as
+expected over all draws of k of the completions; the share of what the base does not solve that
+the model does (expansion); and the entropy of answers and of tokens. --n is then 256 and --k the
+powers of two up to --n unless they are given.
 
 --json prints one object:
 
@@ -324,6 +335,7 @@ problems, which is therefore likely too high.`,
 			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all of them if a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of completions of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
+			&cli.StringFlag{Name: "against", Usage: "measure the model `BASE` too, and tell what training kept, lost and gained", DefaultText: "no comparison"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
 			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: evaluate,
@@ -375,6 +387,9 @@ func evaluate(c *cli.Context) error {
 	if o.N, err = intFrom(c, "n", 1, 4096); err != nil {
 		return err
 	}
+	if c.IsSet("against") && !c.IsSet("n") {
+		o.N = 256
+	}
 	if o.K, err = ksOf(c, o.N); err != nil {
 		return err
 	}
@@ -387,19 +402,26 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Chosen = found.OnHeldOut && !c.IsSet("task") && !c.IsSet("data")
-	m, done, err := openWith(c, found.Dir, c.String(adapterFlag.Name))
-	if err != nil {
-		return err
-	}
-	defer done()
-	show := progress.New(c.App.ErrWriter)
-	o.Progress = shownBy(show, "eval", "completions")
-	o.Note = func(line string) { show.Line("%s", line) }
-	res, err := eval.Model(c.Context, m, o)
-	show.End()
-	if err != nil {
-		return err
+	var res interface{ Table() string }
+	if c.IsSet("against") {
+		base, err := findCheckpoint(c, c.String("against"), "") // --checkpoint is one of MODEL
+		if err != nil {
+			return err
+		}
+		before, err := measureModel(c, base.Dir, "", o)
+		if err != nil {
+			return err
+		}
+		after, err := measureModel(c, found.Dir, c.String(adapterFlag.Name), o)
+		if err != nil {
+			return err
+		}
+		res = eval.NewAgainst(after, before)
+	} else {
+		o.Chosen = found.OnHeldOut && !c.IsSet("task") && !c.IsSet("data")
+		if res, err = measureModel(c, found.Dir, c.String(adapterFlag.Name), o); err != nil {
+			return err
+		}
 	}
 	if c.IsSet("out") {
 		data, err := json.MarshalIndent(res, "", "  ")
@@ -417,9 +439,30 @@ func evaluate(c *cli.Context) error {
 	return err
 }
 
-// ksOf are the values of --k. Of the default ones, those above n are left out.
+// measureModel evaluates a model in a folder.
+func measureModel(c *cli.Context, dir, adapter string, o eval.Options) (*eval.Report, error) {
+	m, done, err := openWith(c, dir, adapter)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	show := progress.New(c.App.ErrWriter)
+	defer show.End()
+	o.Progress = shownBy(show, "eval", "completions")
+	o.Note = func(line string) { show.Line("%s", line) }
+	return eval.Model(c.Context, m, o)
+}
+
+// ksOf are the values of --k. Of the default ones, those above n are left out; against a base they
+// are the powers of two.
 func ksOf(c *cli.Context, n int) ([]int, error) {
 	var ks []int
+	if c.IsSet("against") && !c.IsSet("k") {
+		for k := 1; k <= n; k *= 2 {
+			ks = append(ks, k)
+		}
+		return ks, nil
+	}
 	for _, text := range strings.Split(c.String("k"), ",") {
 		k, err := strconv.Atoi(strings.TrimSpace(text))
 		switch {

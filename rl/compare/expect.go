@@ -9,6 +9,24 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 )
 
+// Risen is how much higher a metric is at the end of an arm's runs than before their first step, with
+// its 95 % interval on the same seeds. Of eval/pass@K it is also on the same held-out problems; of
+// another metric it is the mean over the last tenth of the steps above the first step, which the
+// start sampled. The error names what was not measured.
+func Risen(arm Arm, metric string) (Interval, error) {
+	before := Arm{Name: arm.Name + " before the first step"}
+	for _, t := range arm.Trials {
+		c := t.Curves[metric]
+		first := &Trial{Seed: t.Seed, Problems: t.Before, Tokens: t.Tokens[:1], Curves: map[string]Curve{}}
+		if len(c.Y) > 0 {
+			first.Curves[metric] = Curve{c.X[:1], c.Y[:1]}
+			first.Tokens = []float64{c.X[0]}
+		}
+		before.Trials = append(before.Trials, first)
+	}
+	return Difference(before, arm, metric)
+}
+
 // Difference is how much higher a metric is in an arm than in its control, with its 95 % interval
 // on the same seeds. Of eval/pass@K it is also on the same held-out problems; of another metric it
 // is that of the means over the last tenth of the steps. The error names what was not measured.

@@ -54,6 +54,31 @@ func TestDifference(t *testing.T) {
 	}
 }
 
+// TestRisen: against the start, on the same problems, and against the first step.
+func TestRisen(t *testing.T) {
+	arm := armOf("arm", []int{3, 3, 3, 3}, []int{3, 3, 4, 3}, []int{3, 4, 3, 3})
+	for i := range arm.Trials {
+		arm.Trials[i].Tokens = []float64{10, 20}
+		arm.Trials[i].Curves["policy/entropy"] = Curve{[]float64{10, 20}, []float64{3, float64(2 - i)}}
+		for range 4 {
+			arm.Trials[i].Before = append(arm.Trials[i].Before, record.Outcome{Scored: 4, Right: 1})
+		}
+	}
+	if d, err := Risen(arm, "eval/pass@1"); err != nil || math.Abs(d.Mean-(12+13+13-12)/48.0) > 1e-12 || d.Verdict("higher") != Agrees {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := Risen(arm, "policy/entropy"); err != nil || d.Mean != -2 || d.Verdict("lower") != NotTold { // -1, -2, -3: from -4.5 to 0.5
+		t.Errorf("%+v, %v: %s", d, err, d.Verdict("lower"))
+	}
+	arm.Trials[1].Before = nil
+	if _, err := Risen(arm, "eval/pass@1"); err == nil {
+		t.Error("a run that did not evaluate its start is measured against it")
+	}
+	if _, err := Risen(arm, "reward/mean"); err == nil {
+		t.Error("a metric that no step has is measured")
+	}
+}
+
 // TestMeasured: what is written is read again, and a line whose verdict is not that of its interval,
 // or that has other columns, is refused with its place.
 func TestMeasured(t *testing.T) {

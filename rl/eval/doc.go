@@ -10,5 +10,7 @@
 // (arXiv 2406.12045). maj@k says whether the most frequent answer of the first k is right. A figure
 // without data is NaN.
 //
+// [NewAgainst] holds a model against its base: what both solve in k tries, one alone, and neither.
+//
 // An Evaluator may be used by one goroutine at a time.
 package eval

@@ -18,8 +18,12 @@ type Expectation struct {
 	Metric string `toml:"metric"`
 
 	// the control: another recipe of the program, with changes after semicolons, such as
-	// "countdown-tiny; stage.rl.steps=60"
+	// "countdown-tiny; stage.rl.steps=60"; or start, the model before it learns from rewards
 	Than string `toml:"than"`
+
+	// what both begin with: the same start, trained by the stages of the control before the first that
+	// learns from rewards; or, with own, a start of its own for each, of as many demonstrations
+	Start string `toml:"start" choice:"same,own" default:"same"`
 
 	// on which side of the control's the metric should be
 	Direction string `toml:"direction" choice:"higher,lower" default:"higher"`
@@ -27,6 +31,13 @@ type Expectation struct {
 	// what the paper says of it
 	Paper string `toml:"paper"`
 }
+
+// ThanStart is a control that is the model before it learns from rewards, and the choice of
+// [Expectation.Start] by which each side has a start of its own.
+const (
+	ThanStart = "start"
+	StartOwn  = "own"
+)
 
 // expectations checks names and controls.
 func (d decoder) expectations(r *Recipe) {
@@ -54,7 +65,10 @@ func (d decoder) expectations(r *Recipe) {
 		_, there := presets.Find(name)
 		switch {
 		case e.Than == "":
-			d.Fail(at, "%s has no control: than = the name of a recipe, such as countdown-tiny", d.Name(at))
+			d.Fail(at, "%s has no control: than = the name of a recipe, such as countdown-tiny, or start, the model before it learns from rewards", d.Name(at))
+		case e.Than == ThanStart && e.Start == StartOwn:
+			d.Fail(at.With("start"), "%s = %q does not go with than = %q, which is the start that the recipe has", d.Name(at.With("start")), e.Start, e.Than)
+		case e.Than == ThanStart:
 		case !there:
 			d.Fail(at.With("than"), "%s = %q is not a recipe of the program%s", d.Name(at.With("than")), name, settings.DidYouMean(name, presets.Names(), "rlzero recipes lists them all"))
 		case name == r.Name && (!changed || strings.TrimSpace(changes) == ""):

@@ -32,6 +32,7 @@ type Preset struct {
 type Expect struct {
 	Metric    string `toml:"metric" json:"metric"`
 	Than      string `toml:"than" json:"than"`
+	Start     string `toml:"start" json:"start,omitempty"` // "": that of the control
 	Direction string `toml:"direction" json:"direction"`
 	Paper     string `toml:"paper" json:"paper"`
 }
