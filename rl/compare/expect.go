@@ -17,6 +17,9 @@ func Risen(arm Arm, metric string) (Interval, error) {
 	before := Arm{Name: arm.Name + " before the first step"}
 	for _, t := range arm.Trials {
 		c := t.Curves[metric]
+		if strings.HasPrefix(metric, "eval/pass@") && len(t.Before) != len(t.Problems) {
+			return Interval{}, fmt.Errorf("%w: %s with seed %d has no evaluation from before its first step", lines.ErrInput, arm.Name, t.Seed)
+		}
 		first := &Trial{Seed: t.Seed, Problems: t.Before, Tokens: t.Tokens[:1], Curves: map[string]Curve{}}
 		if len(c.Y) > 0 {
 			first.Curves[metric] = Curve{c.X[:1], c.Y[:1]}

@@ -111,6 +111,9 @@ func TestRoundTrip(t *testing.T) {
 		}
 		base.Name = "x" + strings.NewReplacer("/", "", `\`, "").Replace(randomText(r)) // part of a folder's name
 		base.About = randomText(r)
+		if slices.ContainsFunc(base.Expect, func(e Expectation) bool { return strings.HasPrefix(e.Metric, "my/") }) {
+			base.Expect = nil // its metric is one of a method that is replaced
+		}
 		for i := range base.Stages {
 			s := &base.Stages[i]
 			scramble(r, s, s.Kind)
