@@ -308,7 +308,7 @@ Examples:
    rlzero eval runs/first
    rlzero eval models/small --task countdown-tiny --n 8 --k 1,8
    rlzero eval models/small --data problems.jsonl --verifier number --k 1,4
-   rlzero eval runs/first --against runs/first/checkpoints/step-001750 --n 256
+   rlzero eval runs/first --against runs/first/checkpoints/step-001750
 
 --against BASE measures the base too and prints, for each k, how many problems both solve in k
 tries (kept), only the base (lost), only the model (gained), and neither (out of reach), as
