@@ -13,7 +13,7 @@ const (
 	Reward                          // random rewards of a control run
 	Init                            // fresh weights
 	Noise                           // the facts noise and chance of formulas
-	Refill                          // problems and completions in place of groups that keep refused
+	Refill                          // problems and completions in place of groups whose keep is false
 	Greedy                          // the fact greedy_reward
 	SecondChance                    // completions in place of those of a group that meets a condition
 	Replay                          // which stored groups take part in a step

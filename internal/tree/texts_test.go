@@ -130,6 +130,33 @@ func anchor(title string) string {
 	return strings.ReplaceAll(title, " ", "-")
 }
 
+// TestWalk: the overview of rl names each package directly below it, and the files of its walks
+// exist.
+func TestWalk(t *testing.T) {
+	text, err := os.ReadFile("rl/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := os.ReadDir("rl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() && !regexp.MustCompile(`\b`+f.Name()+`\b`).Match(text) {
+			t.Errorf("rl/doc.go does not name package %s", f.Name())
+		}
+	}
+	steps := regexp.MustCompile(`(?m)^//\t(\S+\.go) `).FindAllSubmatch(text, -1)
+	if len(steps) < 20 {
+		t.Errorf("rl/doc.go goes through %d files; its two walks have at least 20", len(steps))
+	}
+	for _, m := range steps {
+		if _, err := os.Stat("rl/" + string(m[1])); err != nil {
+			t.Errorf("rl/doc.go: %v", err)
+		}
+	}
+}
+
 // TestPlaces: the files that the tables of places name exist.
 func TestPlaces(t *testing.T) {
 	for page, least := range map[string]int{"CONTRIBUTING.md": 15, "docs/places.md": 60} {

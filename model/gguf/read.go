@@ -169,7 +169,7 @@ func (f *File) place(header, size int64) error {
 	return nil
 }
 
-// header reads the begin of a file. After an error everything reads as zero.
+// header reads the beginning of a file. After an error everything reads as zero.
 type header struct {
 	in    *bufio.Reader
 	left  int64 // bytes that the header may still have

@@ -323,7 +323,7 @@ type State struct {
 	c *config
 }
 
-// Start is the begin of a text.
+// Start is the beginning of a text.
 func (g *Grammar) Start() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -91,7 +91,7 @@ func TokenBytes(id int) []byte {
 	for _, d := range strconv.Itoa(id) {
 		out = append(out, 0xF5+byte(d-'0'))
 	}
-	return append(out, 0xFF) // so that none is the begin of another
+	return append(out, 0xFF) // so that none is the beginning of another
 }
 
 // check refuses ids beyond the vocabulary.

@@ -135,7 +135,7 @@ type State struct {
 	SetBack   int // times that a request was set back
 }
 
-// State tells what the engine is doing: as of the begin of a step.
+// State tells what the engine is doing: as of the beginning of a step.
 func (e *Engine) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -93,7 +93,7 @@ func TestGather(t *testing.T) {
 	for turn := 1; turn <= 2; turn++ {
 		request(0)
 		more.Wait()
-		for e.State().Active > 0 { // it is told at the begin of a step that there is none
+		for e.State().Active > 0 { // it is told at the beginning of a step that there is none
 			runtime.Gosched()
 		}
 		if s := e.State(); s.Steps != 5*turn || s.Tokens != 10*turn || gathered != turn {

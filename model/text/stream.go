@@ -6,7 +6,7 @@ import (
 )
 
 // Stream decodes ids as they come, in time that does not grow with their number.
-// Bytes that may be the begin of a character are held back until it is whole. A
+// Bytes that may be the beginning of a character are held back until it is whole. A
 // Stream belongs to one goroutine.
 type Stream struct {
 	t     *Tokenizer
@@ -21,7 +21,7 @@ const (
 	context   = 8  // ids that stay: how a token is decoded depends on its neighbours
 )
 
-// NewStream is a stream at the begin of a text.
+// NewStream is a stream at the beginning of a text.
 func (t *Tokenizer) NewStream() *Stream { return &Stream{t: t} }
 
 // Add takes one id and returns the text that is certain with it, which may be "".

@@ -39,7 +39,7 @@ type answer struct {
 	DuniformLogp any            `json:"duniform_logp"`
 	Dvalue       any            `json:"dvalue"`
 	Keep         []bool         `json:"keep"`  // [completion]
-	Parts        map[string]any `json:"parts"` // those asked for, and advantage; of an update, null where keep refused
+	Parts        map[string]any `json:"parts"` // those asked for, and advantage; of an update, null where keep is false
 	Metrics      map[string]any `json:"metrics"`
 	Local        bool           `json:"local"`
 	Why          string         `json:"why,omitempty"` // it is not local
@@ -338,7 +338,7 @@ func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (answer, err
 	return out, nil
 }
 
-// whole spreads a column of the update over the step, null where keep refused.
+// whole spreads a column of the update over the step, null where keep is false.
 func (c *columns) whole(u *Update, part formula.Column) formula.Column {
 	size := c.table.Size(part.Level)
 	kept := u.Table.Restore(formula.Column{Level: part.Level, V: slices.Repeat([]float64{1}, len(part.V))}, size)

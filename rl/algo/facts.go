@@ -7,8 +7,8 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// Version is that of formulas. It rises when one comes to other values or derivatives
-// than before, in their last bits as well; checkpoints and receipts hold it.
+// Version is that of formulas. It rises when a formula gives other values or derivatives than
+// before, in their last bits as well; checkpoints and receipts hold it.
 const Version = 1
 
 // Facts lists what formulas of an algorithm may read, beside what the shape of a

@@ -9,7 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// RefusedByKeep is why a completion is not learnt from that the part keep refuses.
+// RefusedByKeep is the reason for not learning from a completion whose keep is false.
 const RefusedByKeep = "keep"
 
 // StepValues are what an algorithm computes once for a step, after sampling.

@@ -184,7 +184,7 @@ func (s *tried) findings() []Finding {
 	var out []Finding
 	switch {
 	case !s.kept:
-		part, reason := keepPart, "keep refuses every completion of a trial with right, wrong and mixed groups"
+		part, reason := keepPart, "keep is false for every completion of a trial with right, wrong and mixed groups"
 		for why := range s.why {
 			if why != RefusedByKeep {
 				part, reason = advantagePart, "no completion of a trial has a value to be learned by: "+why

@@ -215,9 +215,9 @@ func (b blueprint) refuse(r *recipe.Recipe, plan gpu.Plan, caps gpu.Caps) error 
 	return hint.With(err, "use a smaller model or a device with more memory")
 }
 
-// Afford plans a recipe that trains a model of the given config. If the plan is more than
-// the device has it finds the cheapest changes that cost time alone and make it fit; ok is
-// false where there are none.
+// Afford plans a recipe that trains a model of the given config. If the plan does not fit the
+// device, it finds the cheapest changes that cost only time and make it fit; ok is false if there
+// are none.
 func Afford(r *recipe.Recipe, c hf.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
 	b := blueprint{config: c}.under(r)
 	plan, err = b.plan(r, caps)

@@ -21,9 +21,9 @@ type Scored struct {
 	Why      string    // there are none; "" where there are
 }
 
-// ScoreOf has the member of a name compute the log-probs of the tokens of texts, in their
-// order. A text that no model can score has none, and a reason: it is not there, has no
-// tokens, or is too long.
+// ScoreOf lets a member, given by its name, compute the log-probs of the tokens of texts, in their
+// order. A text that no model can score has none, and a reason: it is missing, has no tokens, or is
+// too long.
 func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 	out := make([]Scored, len(texts))
 	var views []rollout.View

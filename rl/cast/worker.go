@@ -23,9 +23,9 @@ type Worker struct {
 	engine *sample.Engine
 }
 
-// Spec is what the workers of a run have to know of its policy: all that a copy of the
-// model is made from but the weights, which come with each version. As JSON it goes to
-// other machines. It names no file and nothing in it is run.
+// Spec is what the workers of a run have to know about its policy: everything that a copy of the
+// model is made from, except the weights, which come with each version. It goes to other machines
+// as JSON. It names no file, and nothing in it is run.
 type Spec struct {
 	model     blueprint
 	positions int
@@ -126,8 +126,8 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 // maxSize is above each size of a sampler in a spec: products of them do not overflow.
 const maxSize = 1 << 24
 
-// NeedsFolder says whether a worker needs the folder of the model whose adapter is
-// trained: the versions of the policy have the adapter alone.
+// NeedsFolder says whether a worker needs the folder of the model whose adapter is trained, since
+// the versions of the policy have only the adapter.
 func (s Spec) NeedsFolder() bool { return s.base == folderBase }
 
 // Open makes a worker on a device. folder is that of NeedsFolder. The worker has no

@@ -29,7 +29,7 @@ func trainCommand() *cli.Command {
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
 completions.jsonl, checkpoints/ (Hugging Face folders), best/ (the model of the best held-out
-evaluation), result.json (what the run came to), report.html. Ctrl-C saves a checkpoint and
+evaluation), result.json (its evaluations), report.html. Ctrl-C saves a checkpoint and
 prints the command that continues the run.
 
 Examples:
@@ -85,7 +85,7 @@ the best; gain is the last evaluation against the first, behind that against the
 			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN`, which took groups in their order of arrival, by its schedule.jsonl"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the whole recipe, its formulas and the memory plan, and stop"},
-			&cli.BoolFlag{Name: "json", Usage: "print what the run came to, or the dry run, as JSON"},
+			&cli.BoolFlag{Name: "json", Usage: "print the results of the run, or the dry run, as JSON"},
 			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains, and on a terminal after it too, until Ctrl-C; print the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			verboseFlag, deviceFlag, tierFlag,

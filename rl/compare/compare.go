@@ -31,7 +31,7 @@ type Row struct {
 	Start      *Figure // of the weights that all begin with, before the first step; nil: not measured
 }
 
-// Comparison is what the arms came to.
+// Comparison has the results of the arms.
 type Comparison struct {
 	Arms      []Arm
 	Rows      []Row

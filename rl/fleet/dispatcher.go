@@ -58,7 +58,7 @@ func (p *dispatcher) listen(ctx context.Context) {
 // last call. Whoever comes back is heard.
 func (p *dispatcher) nobody(refused int) bool { return p.slots() <= max(p.deaf, refused) }
 
-// ended notes what a call came to: whether any worker answered, and its longest silence.
+// ended notes the outcome of a call: whether any worker answered, and its longest silence.
 func (p *dispatcher) ended(answered bool) {
 	p.remind()
 	p.deaf = 0

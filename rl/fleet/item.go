@@ -15,7 +15,7 @@ type Digest [sha256.Size]byte
 
 func digestOf(data []byte) Digest { return sha256.Sum256(data) }
 
-// String is the begin of a digest, for people.
+// String is the beginning of a digest, for people.
 func (d Digest) String() string { return hex.EncodeToString(d[:8]) }
 
 // Item is work: completions of some prompts by one policy.

@@ -53,7 +53,7 @@ const (
 // (https://github.com/google/re2/blob/main/re2/dfa.cc).
 const bytesPerState = 10
 
-// edges are the conditions that a dfa knows: the begin and the end of the text.
+// edges are the conditions that a dfa knows: the beginning and the end of the text.
 const edges = syntax.EmptyBeginText | syntax.EmptyEndText
 
 // newDFA is nil for an expression that looks at what is beside a character, such as \b: it

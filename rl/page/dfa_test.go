@@ -106,7 +106,7 @@ func TestDFAGivesUp(t *testing.T) {
 		m, err := search{Text: c.expression, Regexp: true}.matcher()
 		must(t, err)
 		find, text := m.finder(), c.text[:min(len(c.text), 10_000)]
-		for _, end := range []string{"", "Z"} { // it gives up on the way; from the begin
+		for _, end := range []string{"", "Z"} { // it gives up on the way; from the beginning
 			if got, want := find([]byte(text+end)), m.re.MatchString(text+end); got != want {
 				t.Errorf("%s, %q at the end: %v, want %v", c.expression, end, got, want)
 			}

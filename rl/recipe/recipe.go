@@ -336,7 +336,7 @@ type Stage struct {
 
 	// how completions are sampled
 	Sampling Sampling `toml:"sampling" in:"rl"`
-	// what happens to groups that the method's keep refuses
+	// what happens to groups for which keep of the method is false
 	Refill refill `toml:"refill" in:"rl"`
 
 	// what happens to groups that meet a condition, such as a group without a right answer

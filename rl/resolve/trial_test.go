@@ -72,7 +72,7 @@ func TestNothingLearned(t *testing.T) {
 		{`preset = "grpo"`, nil, "", ""},
 		{`preset = "grpo", advantage = "reward*row.difficulty"`, nil, "advantage", "no row has difficulty"},
 		{`preset = "grpo", advantage = "reward - group_nth(reward, 9)"`, []string{"stage.rl.group_size=4"}, "advantage", "no completion of a trial has a value"},
-		{`preset = "grpo", keep = "reward > 5"`, nil, "keep", "keep refuses every completion"},
+		{`preset = "grpo", keep = "reward > 5"`, nil, "keep", "keep is false for every completion"},
 		{`preset = "grpo", keep = "reward > 5"`, []string{"stage.rl.reward=10*task"}, "", ""},
 		{`preset = "grpo", policy = "stop(-A*logp)"`, nil, "loss", "gradient is 0"},
 		{`preset = "grpo", policy = "-A*floor(logp)"`, nil, "loss", "gradient is 0"},

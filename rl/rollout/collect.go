@@ -47,10 +47,10 @@ type Early interface {
 	// Begin hands out requests for which Sample is called next, by the weights of now. It
 	// waits for nobody. Sample gives the same completions without it.
 	Begin(ctx context.Context, requests []Request) error
-	// Pick draws completions of at least count of the requests, among them all of the first
-	// ones, and is nil for the others. These go on being drawn; a later call asks for them
-	// again. What it then returns of them may be drawn by the weights of any call since,
-	// but not by those before version since: Drawn.Version tells.
+	// Pick returns completions for at least count of the requests, among them all of the first
+	// ones, and nil for the others. The others go on being drawn, and a later call asks for them
+	// again. Their completions may then come from the weights of any call in between, but not from
+	// those before version since: Drawn.Version says which.
 	Pick(ctx context.Context, requests []Request, first, count, since int) ([][]Segment, error)
 }
 
@@ -74,8 +74,8 @@ type TurnRenderer interface {
 
 // Panel judges completions elsewhere.
 type Panel interface {
-	// Judge returns the verdicts of the questions, in their order. One that is nil is left
-	// to the caller. Those that are there are what the verifier comes to on any machine.
+	// Judge returns the verdicts of the questions, in their order. A nil verdict is left to the
+	// caller. The others are those that the verifier reaches on any machine.
 	Judge(ctx context.Context, questions []verify.Question) ([]*verify.Verdict, error)
 }
 

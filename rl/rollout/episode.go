@@ -14,7 +14,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Episodes say what completions are that have several turns.
+// Episodes describe completions with several turns.
 type Episodes struct {
 	World    world.World
 	Renderer TurnRenderer

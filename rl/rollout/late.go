@@ -1,7 +1,7 @@
 package rollout
 
-// LateError says that completions which a sampler gave out earlier are wrong, or that
-// nobody can tell any more. Whoever used them has to go back to before them.
+// LateError says that completions that a sampler returned earlier are wrong, or that this can no
+// longer be checked. Whoever used them has to go back to a point before them.
 type LateError struct {
 	Since int // version of the model that they were drawn from, the first of them
 	Err   error

@@ -128,8 +128,8 @@ func (r *run) lengthen(text []byte) error {
 	return r.folder.WriteFile(recipe.File, text)
 }
 
-// tellLonger says what the run goes on with, and whether it comes to what one run of the whole length
-// comes to.
+// tellLonger says what the run goes on with, and whether it has the bytes of a run that had the whole
+// length from the beginning.
 func (r *run) tellLonger() error {
 	if r.longer == nil {
 		return nil
@@ -146,7 +146,7 @@ func (r *run) tellLonger() error {
 	case reasons == nil || done == 0:
 		r.display.show.Line("each step from here on has the bytes of a run that had this length from the beginning")
 	default:
-		r.display.show.Line("! this is not what one run of this length comes to: %s; the %s before had the old length", strings.Join(reasons, ", "), terminal.Count(done, "step", ""))
+		r.display.show.Line("! a run that had this length from the beginning would differ: %s; the %s before had the old length", strings.Join(reasons, ", "), terminal.Count(done, "step", ""))
 		if st.Kind != recipe.KindSFT {
 			r.display.show.Line("  learning rate: %.3g in the step before, %.3g in the next", was.LearningRate(done-1), st.LearningRate(done))
 		}

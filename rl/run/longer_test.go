@@ -36,7 +36,7 @@ func unmeasured(t *testing.T, files map[string]string) []string {
 // the bit: steps that read what earlier ones have left, and the optimizer that goes on. Where what a step
 // does depends on the length, it says so.
 func TestLonger(t *testing.T) {
-	const same, other = "each step from here on has the bytes of a run that had this length from the beginning", "! this is not what one run of this length comes to: "
+	const same, other = "each step from here on has the bytes of a run that had this length from the beginning", "! a run that had this length from the beginning would differ: "
 	for _, c := range []struct {
 		name string
 		sets []string

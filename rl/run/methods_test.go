@@ -165,7 +165,7 @@ func same(t *testing.T, a, b string) bool {
 	return bytes.Equal(x, y)
 }
 
-// TestRefill: groups that keep refuses are drawn again, so that all groups of a step teach
+// TestRefill: groups whose keep is false are drawn again, so that all groups of a step teach
 // something; what was drawn in vain is counted and moves the states, by what models said
 // before the updates; and a run that is cut and resumed comes to the same bytes.
 func TestRefill(t *testing.T) {

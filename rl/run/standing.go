@@ -15,8 +15,8 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 )
 
-// Standing is what the evaluations of a run came to, as store.ResultFile has it: at its start, at its
-// best and last, and which model it offers.
+// Standing has the results of the evaluations of a run, as in store.ResultFile: at its start, at
+// its best and last, and which model it offers.
 type Standing struct {
 	store.Choice
 	BelowStart bool        `json:"below_start"`      // the last evaluation is below the first, beyond chance
@@ -58,7 +58,7 @@ type standing struct {
 	policy *cast.Policy
 }
 
-// bestOutcomes has, beside a best model, what each held-out problem came to.
+// bestOutcomes has, beside a best model, the result of each held-out problem.
 const bestOutcomes = "heldout.json"
 
 // on implements observer.

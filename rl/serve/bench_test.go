@@ -73,7 +73,7 @@ func benchRequest(i, tokens int) sample.Request {
 // for each, which stays open.
 //
 // "rate" is the engine's rate at that batch: completions as long as the context allows, of
-// which the begin and the end are 2 %. "short" has completions of 64 tokens: what it costs
+// which the beginning and the end are 2 %. "short" has completions of 64 tokens: what it costs
 // more is that requests come one after the other. Processor time is told beside: what the
 // server takes more than the engine, its kernel's for it included, and that of the clients,
 // which is spent on the same cores.

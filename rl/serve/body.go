@@ -69,7 +69,7 @@ func halfCharacter(data []byte) string {
 	}
 }
 
-// escaped is the character of an escape of four digits at the begin of data, if there is one.
+// escaped is the character of an escape of four digits at the beginning of data, if there is one.
 func escaped(data []byte) (rune, bool) {
 	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
 		return 0, false

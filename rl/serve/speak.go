@@ -9,7 +9,7 @@ import (
 )
 
 // speaker makes text of a completion's tokens as they come. It holds back bytes that are
-// no whole character yet, and what may be the begin of a stop text. All that it gave,
+// no whole character yet, and what may be the beginning of a stop text. All that it gave,
 // joined, is the text of the ids up to the first stop text.
 type speaker struct {
 	stream *text.Stream // nil: the model has no tokenizer, and there is no text

@@ -37,10 +37,10 @@ func (w *waiting) arrived() record.Arrived {
 	return record.Arrived{Step: w.At.Total + 1, Prompt: w.Place, Version: w.Drawn[0].Drawn.Version}
 }
 
-// Next asks for what the policy of now has to draw, as inTurn does, and makes the step at a
-// position of the first groups that are there. It waits for those whose step was lag steps
-// ago, so that none comes later, and for no others once there are enough. What has come is
-// taken oldest first.
+// Next asks for the groups that the current policy has to draw, as inTurn does, and makes the step
+// at a position from the first groups that have arrived. It waits for those whose step was lag
+// steps ago, so that none comes later, and for no others once there are enough. The oldest groups
+// are taken first.
 func (q *byArrival) Next(ctx context.Context, at Position, t *waits) (Drawn, error) {
 	whole := q.drawer.whole
 	t.since = time.Now()
@@ -96,8 +96,8 @@ func (q *byArrival) askFor(at Position) error {
 	return nil
 }
 
-// choose gives the groups of a step: those of the schedule, as far as it goes, or the first
-// that are there.
+// choose gives the groups of a step: those of the schedule, as far as it goes, or the first that
+// have arrived.
 func (q *byArrival) choose(ctx context.Context, at Position) ([]*waiting, error) {
 	if line := q.schedule.Groups(at.Total + 1); line != nil {
 		return q.follow(ctx, at, line)
@@ -201,10 +201,10 @@ type savedPool struct {
 	Groups []waiting
 }
 
-// Save implements cast.Keeper. A run that continues from there has no weights before those of
-// now: what these are still drawing is drawn by later ones. What those of now have drawn can be
-// drawn again, so whether it has come already is left out: a checkpoint is a function of the
-// schedule.
+// Save implements cast.Keeper. A run that continues from the checkpoint has no weights before the
+// current ones, so groups that these are still drawing are drawn by later weights. Groups that the
+// current weights have drawn can be drawn again. Whether they have arrived is left out, so that a
+// checkpoint is a function of the schedule.
 func (q *byArrival) Save() (map[string]func(io.Writer) error, error) {
 	q.since = q.drawer.models.Version()
 	saved := savedPool{Plans: append([]Plan{}, q.plans...), Groups: []waiting{}}

@@ -7,8 +7,8 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// asker adds to a drawn step the groups of the replay that take part, and what models say of all
-// of it at the beginning of its learning.
+// asker adds to a drawn step the replayed groups that take part, and what the models say of all
+// completions when the step begins to be learned from.
 type asker struct {
 	*facts
 	replay *replay
@@ -56,8 +56,9 @@ func (a *asker) again(out *Asked, version int) error {
 	return nil
 }
 
-// overtaken is by how many updates the policy has changed since it drew the completions of a
-// step, and what it makes of them now; of the refused ones if states move by them.
+// overtaken is the number of updates since the policy drew the completions of a step, and their
+// log-probs and entropies by the policy now. It covers refused completions only if states depend on
+// them.
 func (a *asker) overtaken(d *Drawn, version int) (own, refused []Now, err error) {
 	own, refused = atOnce(d.Completions), atOnce(d.Refused)
 	var which []*Completion

@@ -8,9 +8,9 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Completion is a completion of a step: what was sampled, and what it was paid. It is made once,
-// by a drawer, and nothing edits it after its reward. What a step makes of it stands beside it:
-// in [Now] and in [Lesson].
+// Completion is a completion of a step: what was sampled, and its reward. It is made once, by a
+// drawer, and nothing edits it after its reward. The results of a step for it are beside it, in
+// [Now] and in [Lesson].
 type Completion struct {
 	From   *rollout.Group `json:"-"` // what was sampled for its problem
 	Place  int            // of From in [Drawn.Groups]
@@ -22,8 +22,8 @@ type Completion struct {
 	Origin Origin
 }
 
-// Origin says how a completion came into its step, where the policy did not simply sample it
-// from the prompt that it is trained after.
+// Origin says how a completion came into its step, if the policy did not simply sample it from the
+// prompt that it is trained after.
 type Origin struct {
 	Second   bool    // it replaces another one: a second chance
 	Foreign  bool    // a file has it
@@ -34,20 +34,20 @@ type Origin struct {
 	Start    *Start  `json:",omitempty"` // what the trainer made of it when it was drawn; nil: what the sampler recorded
 }
 
-// Start is what the trainer computes of a completion, where that is not what the sampler
+// Start is what the trainer computes for a completion, if that differs from what the sampler
 // recorded.
 type Start struct{ Logprob, Entropy []float32 } // [token that is learnt] nats
 
 // fresh says that the policy sampled the completion of its prompt for this step.
 func (o *Origin) fresh() bool { return !o.Second && !o.Replayed }
 
-// Now is what a completion is when it is learned from.
+// Now describes a completion at the time when it is learned from.
 type Now struct {
 	Age   int // updates of the weights since it was sampled
 	Start     // by the weights of now
 }
 
-// atOnce is what completions are that were drawn by the weights of now.
+// atOnce is [Now] of completions that the current weights drew.
 func atOnce(cs []Completion) []Now {
 	out := make([]Now, len(cs))
 	for i := range cs {
@@ -74,8 +74,8 @@ func (c *Completion) Verdict() verify.Verdict { return c.Path().Verdict() }
 // notYet is the score of a completion that has none so far.
 var notYet = reward.Score{Reward: math.NaN()}
 
-// viewOf is what is trained of a sample of a group, which is that many of its step. Of a
-// completion that nobody sampled the log-probs of its sampling are those of its start.
+// viewOf is the part of a sample that is trained; group is the place of its group in the step. The
+// log-probs of a completion that nobody sampled are those of its start.
 func viewOf(from *rollout.Group, sample, group int, o *Origin) rollout.View {
 	v := from.View(sample)
 	if v.Group = group + 1; o.Prompt != nil {

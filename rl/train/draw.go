@@ -15,7 +15,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// drawer makes of a plan a step that is sampled, judged and paid. It knows no optimizer and no
+// drawer makes a step from a plan: it samples, judges and pays. It knows no optimizer and no
 // advantage.
 type drawer struct {
 	*facts
@@ -50,9 +50,9 @@ func (d *drawer) requests(p Plan) ([]rollout.Start, []rollout.Request, error) {
 	return d.collector.Requests(p.Problems, p.stage.RL.GroupSize, StepParams(p.stage), key)
 }
 
-// draw samples the groups of a plan. With [stage.refill] others are drawn in place of those that
-// keep refuses, for so many tries; after them the step does without. If every group is refused,
-// those of the first draw are the step.
+// draw samples the groups of a plan. With [stage.refill] other groups are drawn in place of those
+// whose keep is false, for the number of tries that it allows; after them the step has fewer
+// groups. If keep is false for every group, those of the first draw are the step.
 func (d *drawer) draw(ctx context.Context, p Plan) (Drawn, error) {
 	out := Drawn{Plan: p}
 	first, err := d.collect(ctx, &out, 0, p.Problems)

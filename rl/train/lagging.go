@@ -7,8 +7,8 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Lagging says of each stage with a lag what it means, and warns where nothing corrects it or the
-// age of replayed groups, or where a correction has nothing to correct.
+// Lagging explains the lag of each stage that has one. It warns if nothing corrects the lag or the
+// age of replayed groups, and if a correction has nothing to correct.
 func Lagging(r *recipe.Recipe) []string {
 	var notes []string
 	for i := range r.Stages {

@@ -15,13 +15,13 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
-// learner makes updates of completions that are there. It samples nothing.
+// learner makes updates from existing completions. It samples nothing.
 type learner struct {
 	*facts
 	cast *cast.Cast
 }
 
-// value computes what the method makes of a step once.
+// value computes what the method needs once for a step.
 func (s *learner) value(a Asked) (Valued, error) {
 	v := Valued{Asked: a}
 	var err error

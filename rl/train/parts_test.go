@@ -100,7 +100,7 @@ func drawerOf(t *testing.T, r *recipe.Recipe, said *spoken) *drawer {
 	return d
 }
 
-// TestDrawerAlone: a plan of two problems, one of which keep refuses, is drawn without a trainer:
+// TestDrawerAlone: a plan of two problems, for one of which keep is false, is drawn without a trainer:
 // the group is drawn again once, and what was refused stands beside the step.
 func TestDrawerAlone(t *testing.T) {
 	r := smallest(t, "stage.rl.reward=task", "stage.rl.refill.tries=1", "stage.rl.algorithm.keep=group_std(reward) > 0")

@@ -20,12 +20,12 @@ import (
 // queue says which drawn step is learned from next.
 type queue interface {
 	cast.Keeper
-	// Next is the step that is learned from at a position. It lets workers begin with what the
-	// weights of now draw besides.
+	// Next is the step that is learned from at a position. It also lets workers begin with the next
+	// draws of the current weights.
 	Next(ctx context.Context, at Position, t *waits) (Drawn, error)
-	// Collect draws what Next let workers begin with. It is called once there is the gradient of
-	// the first update, before the weights change. From then on the step of Next is learned from;
-	// an error that the context caused has changed nothing.
+	// Collect draws what Next let workers begin with. It is called when the gradient of the first
+	// update is computed, before the weights change. After it the step of Next counts as learned
+	// from; an error that the context caused has changed nothing.
 	Collect(ctx context.Context, t *waits) error
 }
 
@@ -54,9 +54,9 @@ type inTurn struct {
 	begun  *Plan   // what workers have begun with, from Next to Collect
 }
 
-// Next draws what the policy of now has to draw: the step that is lag steps ahead of at, and
-// at the beginning of the stage those before it. With a lag the last is only begun, as workers
-// can draw while the run learns from another one.
+// Next draws the steps that the current policy has to draw: the step that is lag steps ahead of at,
+// and at the beginning of the stage also those before it. With a lag the last one is only begun,
+// since workers can draw it while the run learns from another one.
 func (q *inTurn) Next(ctx context.Context, at Position, t *waits) (Drawn, error) {
 	whole := q.drawer.whole
 	q.begun = nil

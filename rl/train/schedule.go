@@ -9,8 +9,8 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Schedule says which groups each step learned from, of stages with order = "arrival": what
-// the file record.ScheduleFile says.
+// Schedule says which groups each step of the stages with order = "arrival" learned from. It is
+// read from record.ScheduleFile.
 type Schedule struct {
 	name  string
 	steps map[int][]record.Arrived
@@ -19,7 +19,7 @@ type Schedule struct {
 }
 
 // ReadSchedule reads a schedule; name is for errors. A last line that was cut short, as by a kill,
-// is passed over.
+// is skipped.
 func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
 	s := &Schedule{name: name, steps: map[int][]record.Arrived{}, by: map[[2]int]int{}}
 	var cut error

@@ -34,7 +34,7 @@ type Stage interface {
 	Step(ctx context.Context, at Position) (*Event, error)
 }
 
-// Event is what there is to tell about a step that is done.
+// Event is the report of a finished step.
 type Event struct {
 	Metrics     metrics.Row
 	HeldOut     *eval.Result     // on some held-out problems; nil: the step has no evaluation

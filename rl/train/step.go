@@ -14,7 +14,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Plan is all that is decided of a step before it samples.
+// Plan is everything that is decided about a step before it samples.
 type Plan struct {
 	At       Position
 	Version  int                // of the weights that draw: updates since the run began
@@ -38,7 +38,7 @@ type Drawn struct {
 	Plan
 	Groups      []*rollout.Group // that the completions are from
 	Completions []Completion     // of the step, in the order of groups and samples
-	Refused     []Completion     // of groups that keep refused and that are no part of the step
+	Refused     []Completion     // of groups whose keep is false; they are no part of the step
 	Replaced    []Completion     // by second chances
 	Chances     int              // groups that got a second chance
 	Extra       int              // tokens sampled for what is no completion of the step

@@ -86,9 +86,9 @@ func failed(err error, lr, clipNorm float64) error {
 	return hint.With(fmt.Errorf("%w: no weights were updated", err), "resume from the last checkpoint with a lower learning rate (now %v) or clip_norm (now %v)", lr, clipNorm)
 }
 
-// backward computes the gradient of the loss. A local loss is computed batch by batch.
-// Another one needs the statistics of all completions first: as the sampler recorded
-// them in a step's first update, and by a forward pass of their own in the others.
+// backward computes the gradient of the loss. A local loss is computed batch by batch. Any other
+// loss needs the statistics of all completions first: those that the sampler recorded in a step's
+// first update, and those of a separate forward pass in later ones.
 //
 // first says that no update came before it in the step, so that the trainer computes what is
 // recorded of the beginning of the step.

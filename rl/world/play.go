@@ -60,7 +60,7 @@ func Play(ctx context.Context, w World, p Player, row verify.Problem, turns int,
 	return out, err
 }
 
-// Ended is what an episode comes to that a limit ends.
+// Ended is the result of an episode that a limit ends.
 func Ended(ctx context.Context, e Episode) (verify.Verdict, error) {
 	if j, ok := e.(Judge); ok {
 		return j.Judge(ctx)

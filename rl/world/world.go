@@ -22,8 +22,8 @@ type Episode interface {
 	Close() error
 }
 
-// Judge is an Episode that can say what it comes to before its end, where a limit ends it. An
-// episode of another kind that a limit ends is wrong.
+// Judge is an Episode that can give its result when a limit ends it early. An episode of another
+// kind that a limit ends is wrong.
 type Judge interface {
 	Episode
 	Judge(ctx context.Context) (verify.Verdict, error)

@@ -182,7 +182,7 @@ func (d *deltaLength) next() (value, error) {
 	return v, nil
 }
 
-// deltaBytes reads byte arrays that repeat the begin of the one before.
+// deltaBytes reads byte arrays that repeat the beginning of the one before.
 type deltaBytes struct {
 	prefixes *delta
 	suffixes *deltaLength
