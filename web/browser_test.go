@@ -287,6 +287,86 @@ func TestPage(t *testing.T) {
 	looks(t, b, run)
 }
 
+// TestContinues: a page that was closed in the warm-up says after which step the run goes on, and goes
+// on there; without a checkpoint it says that the run begins anew, and offers no model. Train is off
+// while the recipe has a fault.
+func TestContinues(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	url := served(t)
+	open(b, url)
+	long := strings.Replace(small, "hold_steps = 4", "hold_steps = 100000", 1)
+	off := "document.querySelector('form .primary').getAttribute('aria-disabled') === 'true'"
+	write(b, strings.Replace(long, "layers = 1", "layers = 0", 1))
+	b.Wait(off)
+	for _, c := range []struct {
+		every int
+		says  string
+		goes  string // a pattern of what the program says
+	}{{2, "goes on after step ", "^continuing after step ([1-9][0-9]*) from"}, {0, "has no checkpoint yet, and begins anew", "^no checkpoint yet: starting from the beginning"}} {
+		b.Eval("location.hash = '#/'", nil)
+		b.Wait("window.shownHash === '#/'")
+		write(b, strings.Replace(long, "checkpoint_every = 2\n", fmt.Sprintf("checkpoint_every = %d\n", c.every), 1))
+		b.Wait("document.querySelector('#faults').textContent.includes('memory') && !(" + off + ")")
+		run := train(b)
+		b.Wait(fmt.Sprintf("R.runs.get(%q)?.rows.length > 5", run))
+		open(b, url) // the run ends with its page
+		b.Eval(fmt.Sprintf("location.hash = '#/run/%s/now'", run), nil)
+		b.Wait(fmt.Sprintf("document.querySelector('.bar')?.textContent.includes(%q)", c.says))
+		var model bool
+		if b.Eval("!!"+button("Download the model"), &model); model != (c.every > 0) {
+			t.Errorf("a run with a checkpoint every %d steps offers its model: %v", c.every, model)
+		}
+		b.Eval("window.lines = []; R.program.on((e) => { if (e.line) lines.push(e.line); })", nil)
+		click(b, "Continue")
+		b.Wait(fmt.Sprintf("lines.some((l) => /%s/.test(l))", c.goes))
+		b.Wait(fmt.Sprintf("R.runs.get(%q).state === 'running'", run))
+		click(b, "Pause")
+		b.Wait("document.querySelector('.bar').textContent.includes('paused')")
+	}
+	quiet(t, b, "two runs that go on")
+}
+
+// TestRows: rows of the visitor's own are a recipe to choose, which trains and samples; conversations,
+// which nobody judges, are imitated alone; what is no row is refused.
+func TestRows(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	open(b, served(t))
+	give := func(name, text string) {
+		b.Eval(fmt.Sprintf(`document.querySelector(".drop.rows").dispatchEvent(Object.assign(new Event("drop"), { dataTransfer: { files: [new File([%q], %q)] } }))`, text, name), nil)
+	}
+	var sums, talks strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&sums, `{"question":"%d+%d","answer":"%d"}`+"\n", i, i+1, 2*i+1)
+		fmt.Fprintf(&talks, `{"messages":[{"role":"user","content":"word %d"},{"role":"assistant","content":"yes %d"}]}`+"\n", i, i)
+	}
+	give("nothing.jsonl", "no rows\n")
+	b.Wait("document.querySelector('.drop.rows .failed')?.textContent.includes('nothing.jsonl')")
+	give("talks.jsonl", talks.String())
+	b.Wait("document.querySelector('.drop.rows').textContent.includes('talks is ready')")
+	var text string
+	if b.Eval("document.querySelector('#recipe').value", &text); strings.Count(text, "[[stage]]") != 1 {
+		t.Errorf("conversations are trained by %s", text)
+	}
+	give("sums.jsonl", sums.String())
+	b.Wait("document.querySelector('.drop.rows').textContent.includes('is ready') && document.querySelector('.cards input:checked').value.startsWith('sums')")
+	b.Eval("document.querySelector('#recipe').value", &text)
+	if strings.Count(text, "[[stage]]") != 2 {
+		t.Fatalf("sums are trained by %s", text)
+	}
+	write(b, strings.NewReplacer("hold_steps = 200", "hold_steps = 2", "decay_steps = 50", "decay_steps = 1", "steps = 40", "steps = 1", "eval_problems = 32", "eval_problems = 2", "batch_size = 16", "batch_size = 2",
+		"prompts_per_step = 8", "prompts_per_step = 2", "group_size = 4", "group_size = 2", "max_completion_tokens = 32", "max_completion_tokens = 4").Replace(text))
+	b.Wait("document.querySelector('#faults').textContent.includes('memory')")
+	run := train(b)
+	finished(b, run)
+	var rows int
+	if b.Eval(fmt.Sprintf("R.runs.get(%q).rows.length", run), &rows); rows < 4 {
+		t.Errorf("the run has %d rows", rows)
+	}
+	quiet(t, b, "rows of one's own")
+}
+
 // steps pauses a run and lets it make one step; false where it ends before.
 func steps(b *browser.Browser, run string) bool {
 	if !unless(b, run, fmt.Sprintf("R.runs.get(%q)?.rows.length > 0 && %s", run, button("Pause"))) {
@@ -393,12 +473,12 @@ func takesAway(t *testing.T, b *browser.Browser, url, trained string) {
 // drop drops the folder "mine" with files as [[name, base64]], null for one of 2 GiB.
 func drop(b *browser.Browser, files string) {
 	b.Eval("location.hash = '#/'", nil)
-	b.Wait("window.shownHash === '#/' && document.querySelector('.drop')")
+	b.Wait("window.shownHash === '#/' && document.querySelector('.drop.model')")
 	b.Eval(fmt.Sprintf(`(() => {
   const content = (name, data) => data === null ? { name, size: 2 ** 31 } : new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name);
   const left = [%s.map(([name, data]) => ({ isFile: true, name, file: (yes) => yes(content(name, data)) })), []];
   const folder = { isFile: false, name: "mine", createReader: () => ({ readEntries: (yes) => yes(left.shift()) }) };
-  document.querySelector(".drop").dispatchEvent(Object.assign(new Event("drop"), { dataTransfer: { items: [{ webkitGetAsEntry: () => folder }] } }));
+  document.querySelector(".drop.model").dispatchEvent(Object.assign(new Event("drop"), { dataTransfer: { items: [{ webkitGetAsEntry: () => folder }] } }));
 })()`, files), nil)
 }
 
@@ -459,6 +539,11 @@ func TestGPU(t *testing.T) {
 	if got := textOf(b, ".device"); strings.Contains(got, "offers no GPU") {
 		t.Fatalf("the page says %q", got)
 	}
+	open(b, served(t)) // which takes no GPU that is none
+	if got := textOf(b, ".device.without"); !strings.Contains(got, "computes WebGPU on the processor (") || strings.Contains(got, "offers no GPU") {
+		t.Errorf("of a software GPU the page says %q", got)
+	}
+	open(b, served(t)+onGPU)
 	begin := func(text string) string {
 		b.Eval("location.hash = '#/'", nil)
 		b.Wait("window.shownHash === '#/'")

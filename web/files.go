@@ -81,7 +81,7 @@ func pack(_ *program, c call) (any, []byte, error) {
 	return map[string]string{"name": name + ".zip"}, out.Bytes(), nil
 }
 
-// models are the names of the models that were dropped.
+// models are the names of the models that were dropped, or made for rows.
 func models(*program, call) (any, []byte, error) {
 	entries, err := os.ReadDir(modelsDir)
 	names := []string{}
@@ -94,7 +94,7 @@ func models(*program, call) (any, []byte, error) {
 // importModel writes the files of a model to a folder of their own: {name}, files -> the
 // name that it got, which is another where there is one of that name.
 func importModel(p *program, c call) (any, []byte, error) {
-	name, _, err := modelOf(c)
+	name, _, err := nameOf(c, modelsDir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,7 +155,7 @@ func (c call) writeFiles(dir string) error {
 
 // discard removes a model that was dropped: {name}.
 func discard(p *program, c call) (any, []byte, error) {
-	_, dir, err := modelOf(c)
+	_, dir, err := nameOf(c, modelsDir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,8 +165,8 @@ func discard(p *program, c call) (any, []byte, error) {
 	return nil, nil, err
 }
 
-// modelOf is the model of a request: {name}.
-func modelOf(c call) (name, dir string, err error) {
+// nameOf is the name of a request, {name}, and its folder below another.
+func nameOf(c call, parent string) (name, dir string, err error) {
 	var a struct{ Name string }
 	if err := c.read(&a); err != nil {
 		return "", "", err
@@ -174,7 +174,7 @@ func modelOf(c call) (name, dir string, err error) {
 	if !fs.ValidPath(a.Name) || strings.Contains(a.Name, "/") || a.Name == "." {
 		return "", "", fmt.Errorf("%w: %q is not the name of a folder", lines.ErrInput, a.Name)
 	}
-	return a.Name, filepath.Join(modelsDir, a.Name), nil
+	return a.Name, filepath.Join(parent, a.Name), nil
 }
 
 // continuePrompt lets a model continue a prompt: {model, prompt, chat, n, temperature, tokens,

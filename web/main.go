@@ -63,6 +63,7 @@ var actions = map[string]action{
 	"models":   models,
 	"pause":    steer(paused),
 	"remove":   remove,
+	"rows":     importRows,
 	"sample":   continuePrompt,
 	"standing": standing,
 	"step":     steer(stepping),

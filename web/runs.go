@@ -256,11 +256,7 @@ func check(p *program, c call) (any, []byte, error) {
 	if err := c.read(&a); err != nil {
 		return nil, nil, err
 	}
-	r, err := recipe.Parse(fileOf(a.Name), a.Text, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, err := resolve.Open(r)
+	opened, err := openText(a.Name, a.Text)
 	if err != nil {
 		return nil, nil, err
 	}

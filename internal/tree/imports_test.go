@@ -18,7 +18,7 @@ var layers = []string{
 	"rl/bench rl/run",
 	"rl/train",
 	"rl/eval rl/fleet/local",
-	"rl/cast rl/infer rl/serve rl/receipt", // the lowest that know a model
+	"rl/cast rl/fresh rl/infer rl/serve rl/receipt", // the lowest that know a model
 	"model internal/llamacpp",
 	"gpu",
 	"rl/audit rl/page", // from here on no device and no model

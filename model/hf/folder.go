@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,7 +120,7 @@ func ReadConfig(path string) (Config, error) {
 // findBase finds the weights below an adapter: in its own folder, or in the one that it
 // names, from its own or from the current folder.
 func (f *Folder) findBase() error {
-	if exists(filepath.Join(f.Adapter, weightsFile)) || exists(filepath.Join(f.Adapter, indexFile)) {
+	if exists(filepath.Join(f.Adapter, WeightsFile)) || exists(filepath.Join(f.Adapter, indexFile)) {
 		return nil
 	}
 	path := filepath.Join(f.Adapter, adapterConfigFile)
@@ -223,6 +225,16 @@ func (f *Folder) readTokenizer(dir string) error {
 // but the weights, which are float32. tok may be nil.
 func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
 	return folderFiles(c, tok, gguf.F32)
+}
+
+// Contents are small files, and tensors in a file weights, as they are written.
+func Contents(small map[string][]byte, weights string, tensors []NamedTensor) map[string]func(io.Writer) error {
+	files := map[string]func(io.Writer) error{}
+	for _, name := range slices.Sorted(maps.Keys(small)) {
+		files[name] = func(w io.Writer) error { _, err := w.Write(small[name]); return err }
+	}
+	files[weights] = func(w io.Writer) error { return WriteSafetensors(w, tensors) }
+	return files
 }
 
 // folderFiles are those of a folder whose weights are stored as F32, F16 or BF16.

@@ -161,7 +161,7 @@ func rewrite(t *testing.T, f *Folder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files[weightsFile] = weights.Bytes()
+	files[WeightsFile] = weights.Bytes()
 	g := readBack(t, files)
 	defer g.Tensors.Close()
 
@@ -230,7 +230,7 @@ func tinyFolder(t testing.TB) map[string][]byte {
 	if err := WriteSafetensors(&b, zeros(Tensors(c))); err != nil {
 		t.Fatal(err)
 	}
-	files[weightsFile] = b.Bytes()
+	files[WeightsFile] = b.Bytes()
 	return files
 }
 

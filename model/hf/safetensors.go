@@ -26,7 +26,7 @@ import (
 // the data without holes. https://huggingface.co/docs/safetensors
 const (
 	maxHeader   = 100_000_000 // bytes, the limit of the reference implementation
-	weightsFile = "model.safetensors"
+	WeightsFile = "model.safetensors"
 	indexFile   = "model.safetensors.index.json"
 	written     = 1 << 20 // numbers that are converted and written at once
 )
@@ -72,7 +72,7 @@ var dtypeSizes = map[string]int{"F32": 4, "BF16": 2, "F16": 2}
 // openTensors opens the weights of a Hugging Face folder: model.safetensors, or
 // without it the shards that model.safetensors.index.json names.
 func openTensors(dir string) (*TensorSet, error) {
-	single := filepath.Join(dir, weightsFile)
+	single := filepath.Join(dir, WeightsFile)
 	if exists(single) {
 		return OpenTensorFile(single)
 	}
@@ -94,11 +94,11 @@ func openTensors(dir string) (*TensorSet, error) {
 func noWeights(dir string) error {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
 		if exists(filepath.Join(dir, name)) {
-			err := fmt.Errorf("%s has its weights in %s, a Python pickle that can run any code when it is read; accepted: %s or %s", dir, name, weightsFile, indexFile)
+			err := fmt.Errorf("%s has its weights in %s, a Python pickle that can run any code when it is read; accepted: %s or %s", dir, name, WeightsFile, indexFile)
 			return hint.With(err, "download the model's safetensors files, or convert it with transformers: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR)")
 		}
 	}
-	return fmt.Errorf("%s has no weights: %s and %s are missing", dir, weightsFile, indexFile)
+	return fmt.Errorf("%s has no weights: %s and %s are missing", dir, WeightsFile, indexFile)
 }
 
 // OpenTensorFile opens a single safetensors file.

@@ -28,7 +28,7 @@ func stored(header string, data ...byte) []byte {
 
 func openBytes(t testing.TB, data []byte) (*TensorSet, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), weightsFile)
+	path := filepath.Join(t.TempDir(), WeightsFile)
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestSafetensorsRefused(t *testing.T) {
 		if err == nil {
 			_, err = set.Read("w")
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), weightsFile) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), WeightsFile) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}

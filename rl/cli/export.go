@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -202,7 +201,7 @@ func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType
 	case format == "peft":
 		small, tensors, notes, err := f.AdapterFiles(adapter, typ.Type)
 		warn(c, notes)
-		return contents(small, "adapter_model.safetensors", tensors), err
+		return hf.Contents(small, "adapter_model.safetensors", tensors), err
 	}
 	if err := f.Merge(adapter); err != nil {
 		return nil, err
@@ -211,20 +210,7 @@ func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType
 		return ggufFiles(c, f, name, typ), nil
 	}
 	small, tensors, err := f.Files(typ.Type)
-	return contents(small, weightsFile, tensors), err
-}
-
-// weightsFile has the tensors of a Hugging Face folder.
-const weightsFile = "model.safetensors"
-
-// contents are small files, and tensors in a file weights.
-func contents(small map[string][]byte, weights string, tensors []hf.NamedTensor) map[string]func(io.Writer) error {
-	files := map[string]func(io.Writer) error{}
-	for _, name := range slices.Sorted(maps.Keys(small)) {
-		files[name] = func(w io.Writer) error { _, err := w.Write(small[name]); return err }
-	}
-	files[weights] = func(w io.Writer) error { return hf.WriteSafetensors(w, tensors) }
-	return files
+	return hf.Contents(small, hf.WeightsFile, tensors), err
 }
 
 // ggufFiles are a GGUF file and a Modelfile beside it.

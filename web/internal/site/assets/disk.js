@@ -7,7 +7,7 @@
 // once.
 "use strict";
 
-const KEPT = /^\/(runs|models)(\/|$)/, LARGE = /^\/models\//;
+const KEPT = /^\/(runs|models|data)(\/|$)/, LARGE = /^\/models\//;
 const FLAG = { O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_EXCL: 128, O_TRUNC: 512, O_APPEND: 1024, O_DIRECTORY: 65536 };
 const HEAD = 12;          // bytes before a record: lengths of its text and its data, and their sum
 const PENDING = 1 << 18;  // bytes of records that wait to be written together

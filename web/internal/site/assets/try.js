@@ -100,8 +100,30 @@ const start = (() => {
       R.go("now", id);
     } finally { go.textContent = "Train"; }
   };
+  const card = (p, checked) => R.h("label", { class: "card" }, R.h("input", { type: "radio", name: "preset", value: p.name, checked, onchange: () => choose(p) }), R.h("b", {}, p.name), R.h("span", {}, p.about));
+  // bring takes rows of the visitor's own: a recipe that trains on them is one more to choose.
+  const bring = async (files) => {
+    if (!files.length) return;
+    const total = files.reduce((n, f) => n + f.size, 0);
+    if (total > ROWS) throw new Error(`These rows have ${R.bytes(total)}; a browser takes at most ${R.bytes(ROWS)} of them.`);
+    rowsSay.textContent = "Reading the rows, and learning their words…";
+    try {
+      const name = files[0].name.replace(/\.[^.]*$/, "") || "rows", all = await Promise.all(files.map(async (f) => ({ name: f.name, bytes: new Uint8Array(await f.arrayBuffer()) })));
+      const { value } = await R.program.ask("rows", { name }, all), p = { ...value, about: `your rows: ${files.map((f) => f.name).join(", ")}` };
+      cards.append(card(p, true));
+      choose(p);
+      rowsSay.textContent = `${value.name} is ready: Train begins.`;
+    } catch (e) { rowsSay.textContent = ""; throw e; }
+  };
+  const rowsWrong = R.h("div", {}), rowsSay = R.h("small", { role: "status" }, "JSON lines, CSV or Parquet, such as {\"question\":\"...\",\"answer\":\"42\"}"), rowsFile = R.h("input", { type: "file", multiple: true, id: "rows" });
+  const taken = (files) => bring(files).then(() => rowsWrong.replaceChildren(), (e) => rowsWrong.replaceChildren(R.h("p", { class: "failed", role: "alert" }, complaint(e))));
+  rowsFile.addEventListener("change", () => taken([...rowsFile.files]));
+  const rowsDrop = R.h("div", { class: "drop rows" }, R.h("label", { for: "rows" }, "Or drop rows of your own here, or choose them"), rowsFile, rowsSay, rowsWrong);
+  rowsDrop.addEventListener("dragover", (e) => { e.preventDefault(); rowsDrop.classList.add("over"); });
+  rowsDrop.addEventListener("dragleave", () => rowsDrop.classList.remove("over"));
+  rowsDrop.addEventListener("drop", (e) => { e.preventDefault(); rowsDrop.classList.remove("over"); taken([...e.dataTransfer.files]); });
   const form = R.h("form", {},
-    R.h("fieldset", {}, R.h("legend", {}, "Choose what it learns"), cards),
+    R.h("fieldset", {}, R.h("legend", {}, "Choose what it learns"), cards, rowsDrop),
     R.h("details", { class: "recipe" }, R.h("summary", {}, "Change the recipe"), R.h("label", { for: "recipe", class: "unseen" }, "The recipe, in TOML"), editor, faults),
     R.h("p", { class: "act" }, go, R.h("span", { class: "soft" }, "It trains while this tab is open, and goes on from its last checkpoint when you come back.")), wrong);
   form.addEventListener("submit", (e) => { e.preventDefault(); working(wrong, train)(e); });
@@ -117,7 +139,7 @@ const start = (() => {
       device.replaceWith(about.gpu ? R.h("p", { class: "device" }, R.h("b", {}, about.device), " ", R.h("small", {}, about.driver)) : withoutGPU(about), kept);
       lasts = lasting;
       if (!lasts) kept.textContent = "This browser keeps no files for this page (a private window, or no room?): runs are gone when the tab is closed. Download what you want to keep.";
-      cards.append(...about.presets.map((p, i) => R.h("label", { class: "card" }, R.h("input", { type: "radio", name: "preset", value: p.name, checked: i === 0, onchange: () => choose(p) }), R.h("b", {}, p.name), R.h("span", {}, p.about))));
+      cards.append(...about.presets.map((p, i) => card(p, i === 0)));
       choose(about.presets[0]);
       go.removeAttribute("aria-disabled");
     },
@@ -130,6 +152,9 @@ function withoutGPU(about) {
     R.h("p", {}, R.h("b", {}, about.software ? `This browser computes WebGPU on the processor (${about.software}).` : "This browser offers no GPU here."), ` The program computes on the processor ${about.software ? "itself, which is faster" : "instead"}, in plain Go. That is slow, and the same in every other way: begin with the smallest recipe.`),
     R.h("details", {}, R.h("summary", {}, about.software ? "How to have it use a graphics card" : "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
 }
+
+// ROWS is how many bytes of rows it takes: they are in the memory of the program.
+const ROWS = 256 << 20;
 
 // LARGEST is how many bytes a model may have: the program has 4 GiB of memory, where a file
 // is copied once and weights of 16 bits become 32.
@@ -144,7 +169,7 @@ const ask = (() => {
   const chat = R.h("input", { type: "checkbox", id: "chat" });
   const fields = [number("count", "answers", 4, 1, 64, 1), number("temperature", "temperature", 1, 0, 10, 0.1), number("tokens", "tokens at most", 64, 1, 4096, 1)];
   const picker = R.h("input", { type: "file", multiple: true, id: "files", onchange: (e) => take([...e.target.files]) });
-  const bring = R.h("div", { class: "drop" }, R.h("label", { for: "files" }, "Drop the files of a small Hugging Face model here, or choose them"), picker, R.h("small", {}, "config.json, *.safetensors, tokenizer.json"));
+  const bring = R.h("div", { class: "drop model" }, R.h("label", { for: "files" }, "Drop the files of a small Hugging Face model here, or choose them"), picker, R.h("small", {}, "config.json, *.safetensors, tokenizer.json"));
   bring.addEventListener("dragover", (e) => { e.preventDefault(); bring.classList.add("over"); });
   bring.addEventListener("dragleave", () => bring.classList.remove("over"));
   bring.addEventListener("drop", async (e) => {
