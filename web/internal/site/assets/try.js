@@ -47,6 +47,7 @@ const start = (() => {
 
   const choose = (p) => {
     chosen = p;
+    turn(go, true);
     editor.value = p.text;
     faults.replaceChildren();
     check();
@@ -64,7 +65,11 @@ const start = (() => {
       faults.replaceChildren(faultList(e));
     }
   };
-  editor.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(check, 300); });
+  editor.addEventListener("input", () => {
+    turn(go, true); // until something is found in the new text
+    clearTimeout(timer);
+    timer = setTimeout(check, 300);
+  });
 
   // faultList leads from each fault to its place in the text.
   function faultList(e) {
@@ -141,7 +146,6 @@ const start = (() => {
       if (!lasts) kept.textContent = "This browser keeps no files for this page (a private window, or no room?): runs are gone when the tab is closed. Download what you want to keep.";
       cards.append(...about.presets.map((p, i) => card(p, i === 0)));
       choose(about.presets[0]);
-      go.removeAttribute("aria-disabled");
     },
     fail(why) { device.replaceChildren(R.h("b", { class: "alert" }, "The program cannot run: "), why); },
   };
