@@ -188,10 +188,10 @@ func Shapes() []Shape {
 	qwen := hf.Config{Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864,
 		MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02}
 	return []Shape{
-		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 32, 256}, 256, 20, 5, 5},
-		{"25M", small, 16, 16, []int{1, 8, 32}, 8, 128, 2, 2},
-		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
-		{"Qwen2.5-0.5B shape", qwen, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
+		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 16, 32, 256}, 256, 20, 5, 5},
+		{"25M", small, 16, 16, []int{1, 8, 16, 32}, 8, 128, 2, 2},
+		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 16, 32}, 2, 128, 2, 2},
+		{"Qwen2.5-0.5B shape", qwen, 16, 8, []int{1, 8, 16, 32}, 2, 128, 2, 2},
 	}
 }
 

@@ -27,15 +27,15 @@ import (
 	"github.com/rlzero/rlzero/model/text"
 )
 
-// measured is a model of the demo's size on the best device.
-func measured(b *testing.B) *Server {
+// measured is a model of the demo's size on the best device, for so many sequences at once.
+func measured(b *testing.B, sequences int) *Server {
 	dev := gputest.Devices(b)[0]
 	if dev.Caps().Kind == gpu.Reference {
 		b.Skip("no device but plain Go")
 	}
 	m, err := model.New(dev, hf.Config{Family: "qwen3", Vocab: 261, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
-		MaxPositions: 256, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1,
-		Dtype: hf.F32, KVDtype: hf.F32}, 7, 256)
+		MaxPositions: 512, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1,
+		Dtype: hf.F32, KVDtype: hf.F32}, 7, 512)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func measured(b *testing.B) *Server {
 	if m.Tokenizer, err = text.ReadFolder(fixtures.Selection(b, "chat")); err != nil {
 		b.Fatal(err)
 	}
-	return serving(b, m, func(o *Options) { o.Engine.Sequences, o.Engine.Prefixes = batch, -1 })
+	return serving(b, m, func(o *Options) { o.Engine.Sequences, o.Engine.Prefixes = sequences, -1 })
 }
 
 // engineAlone is the engine of a server without the server.
@@ -63,9 +63,10 @@ const (
 	newTokens = 64
 )
 
-// benchRequest asks for one completion of the benchmark.
+// benchRequest asks for one completion of the benchmark, after as many tokens as those of "rlzero
+// bench decode" come.
 func benchRequest(i, tokens int) sample.Request {
-	return sample.Request{Prompt: []int{65, 66, 67, i}, MaxTokens: tokens, Sampling: sample.Settings{Temperature: 1, Seed: uint64(i)}}
+	return sample.Request{Prompt: []int{65, 66, 67, 68, 69, 70, i}, MaxTokens: tokens, Sampling: sample.Settings{Temperature: 1, Seed: uint64(i)}}
 }
 
 // BenchmarkThroughput: the same 64 completions at once from the engine alone, as answers
@@ -78,13 +79,13 @@ func benchRequest(i, tokens int) sample.Request {
 // server takes more than the engine, its kernel's for it included, and that of the clients,
 // which is spent on the same cores.
 func BenchmarkThroughput(b *testing.B) {
-	s := measured(b)
+	s := measured(b, batch)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
 	for _, one := range []struct {
 		name   string
 		tokens int
-	}{{"rate", 250}, {"short", newTokens}} {
+	}{{"rate", 248}, {"short", newTokens}} {
 		b.Run(one.name, func(b *testing.B) { throughput(b, s, server.URL, one.tokens) })
 	}
 }
@@ -92,21 +93,15 @@ func BenchmarkThroughput(b *testing.B) {
 func throughput(b *testing.B, s *Server, address string, tokens int) {
 	c, e := startClients(b, address), engineAlone(b, s)
 	engine := func() {
-		var reqs []sample.Request
-		for i := range batch {
-			reqs = append(reqs, benchRequest(i, tokens))
-		}
-		if _, err := e.GenerateAll(b.Context(), reqs); err != nil {
-			b.Fatal(err)
-		}
+		generateAll(b, e, batch, tokens)
 	}
 	engine()
-	c.ask(tokens, false)
+	c.ask(batch, 1, tokens, false)
 	var alone, whole, streams turns
 	for b.Loop() {
 		a := alone.take(engine)
-		whole.part = append(whole.part, 100*a/whole.take(func() { whole.clients += c.ask(tokens, false) }))
-		streams.part = append(streams.part, 100*a/streams.take(func() { streams.clients += c.ask(tokens, true) }))
+		whole.part = append(whole.part, 100*a/whole.take(func() { whole.clients += c.ask(batch, 1, tokens, false) }))
+		streams.part = append(streams.part, 100*a/streams.take(func() { streams.clients += c.ask(batch, 1, tokens, true) }))
 	}
 	n := float64(batch * tokens * len(alone.seconds))
 	more := func(t turns) float64 { return 1e6 * (t.used - alone.used).Seconds() / n }
@@ -119,6 +114,110 @@ func throughput(b *testing.B, s *Server, address string, tokens int) {
 	b.ReportMetric(1e6*whole.clients.Seconds()/n, "clients-cpu-us/tok")
 	b.ReportMetric(1e6*streams.clients.Seconds()/n, "clients-cpu-us/tok-streamed")
 }
+
+// generateAll draws the completions of so many requests with the engine alone.
+func generateAll(b *testing.B, e *sample.Engine, n, tokens int) {
+	var reqs []sample.Request
+	for i := range n {
+		reqs = append(reqs, benchRequest(i, tokens))
+	}
+	if _, err := e.GenerateAll(b.Context(), reqs); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkClients: 16 clients, each of which asks again when it has its answer, or once, beside the engine's
+// rate of decoding at batch 16, in turns. That is measured as "rlzero bench decode" does: what all
+// tokens after the first take, of completions of 14 tokens, which that benchmark has ("of-decode"),
+// and of as many as an answer has ("of-decode-as-long"): a token with more before it takes longer.
+// "prompts" are the same completions begun together with the engine alone: what it falls behind is that
+// prompts are read too. "loop" is the engine alone in the place of the server: what that falls behind
+// is not HTTP's. On a busy machine processor time says more than the rates.
+func BenchmarkClients(b *testing.B) {
+	const clients, decoded = 16, 14
+	s := measured(b, clients)
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	c, e := startClients(b, server.URL), engineAlone(b, s)
+	for _, one := range []struct{ tokens, rounds int }{{decoded, 1}, {decoded, 10}, {256, 2}} {
+		tokens, rounds := one.tokens, one.rounds
+		b.Run(fmt.Sprintf("%dx%d", rounds, tokens), func(b *testing.B) {
+			loop := func() {
+				var all sync.WaitGroup
+				for i := range clients {
+					all.Go(func() {
+						for range rounds {
+							if _, err := e.Generate(b.Context(), benchRequest(i, tokens)); err != nil {
+								b.Error(err)
+							}
+						}
+					})
+				}
+				all.Wait()
+			}
+			for range 2 { // programs are recorded
+				c.ask(clients, rounds, tokens, false)
+				loop()
+				generateAll(b, e, clients, tokens)
+			}
+			drawn := float64(clients * rounds * tokens)
+			short, long := decoding{b: b, e: e, n: clients, tokens: decoded}, decoding{b: b, e: e, n: clients, tokens: tokens}
+			var ofDecode, asLong, prompts, looped []float64
+			var asked, alone turns
+			before := s.engine.State()
+			for b.Loop() {
+				short.take()
+				long.take()
+				got := drawn / asked.take(func() { asked.clients += c.ask(clients, rounds, tokens, false) })
+				ofDecode, asLong = append(ofDecode, got/short.rate), append(asLong, got/long.rate)
+				prompts = append(prompts, long.whole/long.rate)
+				looped = append(looped, drawn/alone.take(loop)/long.rate)
+			}
+			after := s.engine.State()
+			n := drawn * float64(len(asked.seconds))
+			b.ReportMetric(median(ofDecode), "of-decode")
+			b.ReportMetric(median(asLong), "of-decode-as-long")
+			b.ReportMetric(median(prompts), "prompts-of-decode-as-long")
+			b.ReportMetric(median(looped), "loop-of-decode-as-long")
+			b.ReportMetric(float64(after.Tokens-before.Tokens)/float64(after.Steps-before.Steps), "tok/step")
+			b.ReportMetric(short.cpu(), "decode-cpu-us/tok")
+			b.ReportMetric(long.cpu(), "decode-as-long-cpu-us/tok")
+			b.ReportMetric(1e6*asked.used.Seconds()/n, "cpu-us/tok")
+			b.ReportMetric(1e6*alone.used.Seconds()/n, "loop-cpu-us/tok")
+			b.ReportMetric(1e6*asked.clients.Seconds()/n, "clients-cpu-us/tok")
+		})
+	}
+}
+
+// decoding measures what the tokens after the first take of n completions that begin together.
+type decoding struct {
+	b           *testing.B
+	e           *sample.Engine
+	n, tokens   int
+	rate, whole float64 // of the last turn, tokens a second: of decoding, and with prompts
+
+	used  time.Duration // processor time
+	drawn int
+}
+
+func (d *decoding) take() {
+	times := max(1, 140/d.tokens)
+	var t, used [2]time.Duration
+	for i, tokens := range []int{1, d.tokens} {
+		before, began := processor(), time.Now()
+		for range times {
+			generateAll(d.b, d.e, d.n, tokens)
+		}
+		t[i], used[i] = time.Since(began), processor()-before
+	}
+	drawn := times * d.n * (d.tokens - 1)
+	d.rate, d.whole = float64(drawn)/(t[1]-t[0]).Seconds(), float64(times*d.n*d.tokens)/t[1].Seconds()
+	d.used += used[1] - used[0]
+	d.drawn += drawn
+}
+
+// cpu is the processor time of a token, microseconds.
+func (d *decoding) cpu() float64 { return 1e6 * d.used.Seconds() / float64(d.drawn) }
 
 // turns are those of one way to draw.
 type turns struct {
@@ -183,10 +282,10 @@ func startClients(b *testing.B, address string) *clients {
 	return &clients{b, in, bufio.NewReader(out)}
 }
 
-// ask has all clients ask at once, waits for their answers and returns the processor time
-// that the clients took for them.
-func (c *clients) ask(tokens int, stream bool) (used time.Duration) {
-	fmt.Fprintln(c.in, tokens, stream)
+// ask has n clients ask at once, so many times one after the other, waits for their answers and
+// returns the processor time that the clients took for them.
+func (c *clients) ask(n, times, tokens int, stream bool) (used time.Duration) {
+	fmt.Fprintln(c.in, n, times, tokens, stream)
 	if _, err := fmt.Fscanln(c.out, &used); err != nil {
 		c.b.Fatal(err)
 	}
@@ -202,17 +301,19 @@ func TestClientsOfBenchmark(t *testing.T) {
 	}
 	c := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: batch}}
 	for {
-		var tokens int
+		var n, times, tokens int
 		var stream bool
-		if _, err := fmt.Scanln(&tokens, &stream); err != nil {
+		if _, err := fmt.Scanln(&n, &times, &tokens, &stream); err != nil {
 			return
 		}
 		used := processor()
 		var all sync.WaitGroup
-		for i := range batch {
+		for i := range n {
 			all.Go(func() {
-				if err := askOne(&c, address, i, tokens, stream); err != nil {
-					t.Error(err)
+				for range times {
+					if err := askOne(&c, address, i, tokens, stream); err != nil {
+						t.Error(err)
+					}
 				}
 			})
 		}
@@ -226,7 +327,7 @@ func TestClientsOfBenchmark(t *testing.T) {
 
 // askOne sends the request of [benchRequest].
 func askOne(c *http.Client, address string, i, tokens int, stream bool) error {
-	body := fmt.Sprintf(`{"prompt":[65,66,67,%d],"max_tokens":%d,"seed":%d}`, i, tokens, i)
+	body := fmt.Sprintf(`{"prompt":[65,66,67,68,69,70,%d],"max_tokens":%d,"seed":%d,"ignore_eos":true}`, i, tokens, i)
 	if stream {
 		body = strings.TrimSuffix(body, "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
 	}
@@ -248,7 +349,7 @@ func askOne(c *http.Client, address string, i, tokens int, stream bool) error {
 // BenchmarkFirstToken: how long a client waits for the first token, beyond what the engine
 // takes for it.
 func BenchmarkFirstToken(b *testing.B) {
-	s := measured(b)
+	s := measured(b, batch)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
 	e := engineAlone(b, s)
@@ -264,7 +365,7 @@ func BenchmarkFirstToken(b *testing.B) {
 		cancel()
 		settles(func() bool { return e.State().Active == 0 })
 		began = time.Now()
-		answer, err := http.Post(server.URL+"/v1/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"prompt":[65,66,67,%d],"max_tokens":%d,"stream":true,"return_token_ids":true}`, i%200, newTokens)))
+		answer, err := http.Post(server.URL+"/v1/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"prompt":[65,66,67,68,69,70,%d],"max_tokens":%d,"stream":true,"return_token_ids":true}`, i%200, newTokens)))
 		if err != nil {
 			b.Fatal(err)
 		}
