@@ -38,11 +38,11 @@ func Inspect(spec string) (Info, []Compiled, error) {
 	}
 	inspector, ok := backend.(Inspector)
 	if !ok {
-		return info, nil, fmt.Errorf("%w: %s (%s): the backend %s tells nothing about compiled kernels", ErrUnsupported, info.ID, info.Name, backend.Name())
+		return info, nil, fmt.Errorf("%w: %s (%s): the backend %s says nothing about compiled kernels", ErrUnsupported, info.ID, info.Name, backend.Name())
 	}
 	list, err := inspector.Inspect(index)
 	if err != nil {
-		err = hint.With(fmt.Errorf("%s (%s): %w", info.ID, info.Name, err), "Mesa's compiler for AMD tells without a card: RADV_FORCE_FAMILY=gfx1100 rlzero inspect kernels --device vulkan:0")
+		err = hint.With(fmt.Errorf("%s (%s): %w", info.ID, info.Name, err), "Mesa's compiler for AMD does, even without a card: RADV_FORCE_FAMILY=gfx1100 rlzero inspect kernels --device vulkan:0")
 	}
 	return info, list, err
 }

@@ -76,7 +76,7 @@ func tryMatrices(dev Device, block int) error {
 			return err
 		}
 		if !sameBits(got, want[i*matrixCols:][:matrixCols]) {
-			return fmt.Errorf("row %d of a product has other bits alone than among others", i)
+			return fmt.Errorf("row %d of a product has different bits alone and among other rows", i)
 		}
 	}
 	const turn = 5
@@ -89,7 +89,7 @@ func tryMatrices(dev Device, block int) error {
 	for i := range matrixRows {
 		row := permuted(want[(matrixRows-1-i)*matrixCols:][:matrixCols], 1, func(j int) int { return (j + turn) % matrixCols })
 		if !sameBits(got[i*matrixCols:][:matrixCols], row) {
-			return fmt.Errorf("row %d of a product has other bits at row %d", matrixRows-1-i, i)
+			return fmt.Errorf("row %d of a product has different bits when it stands at row %d", matrixRows-1-i, i)
 		}
 	}
 	across := make([]float32, len(b))
@@ -100,7 +100,7 @@ func tryMatrices(dev Device, block int) error {
 		return err
 	}
 	if !sameBits(got, want) {
-		return fmt.Errorf("matmul_nn gives other bits than matmul_nt")
+		return fmt.Errorf("matmul_nn and matmul_nt give different bits")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ Not scored when the row has neither answer nor references.
 		Doc: `squad_exact: right when the answer is the row's answer as SQuAD compares them.
 
 Both texts are lower-cased, ASCII punctuation and the words a, an, the are removed, and white
-space counts once. So 08:06 is 0806, and 1.5 is 15: for numbers, times and codes take exact.
+space counts once. So 08:06 is 0806, and 1.5 is 15: for numbers, times and codes use exact.
 Source: huggingface/transformers, data/metrics/squad_metrics.py.
 
 ` + metricRowDoc + `

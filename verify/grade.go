@@ -66,7 +66,7 @@ func ReadLine(line []byte, fallback string) (Line, error) {
 		}
 	}
 	if name == "" {
-		return Line{}, errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
+		return Line{}, errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line (rlzero verifiers lists them)`)
 	}
 	if in.Extract != nil {
 		if in.Options == nil {

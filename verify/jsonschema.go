@@ -62,7 +62,7 @@ func newJSONSchema(options json.RawMessage) (Verifier, error) {
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s is not part of the schema, and nothing is loaded", url)
+	return nil, fmt.Errorf("%s is not part of the schema, and nothing is loaded from elsewhere", url)
 }
 
 const schemaURL = "mem:///schema.json"

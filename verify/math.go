@@ -12,7 +12,7 @@ import (
 
 const mathDoc = `math: right when the answer is mathematically equal to the row's answer.
 
-LaTeX and plain text are parsed, never evaluated as code. Compared are
+LaTeX and plain text are parsed, never evaluated as code. They are compared so:
   numbers       exactly, as rationals; 1,234 and 1 234 and 1{,}234 are one number
   constants     roots, powers, complex numbers, factorials, binomials: to as many bits
                 as a proof of equality needs; with π, e, logarithms, trigonometry: to
@@ -180,7 +180,7 @@ func (v Math) Verify(row Problem, completion string) Verdict {
 	}
 	switch {
 	case result.Equal && v.otherThing(row, completion, answer):
-		return Reject(answer.text, answer.rule, "the number is that of %s, and counts something else", shown(row.Answer))
+		return Reject(answer.text, answer.rule, "the number equals that of %s, but counts something else", shown(row.Answer))
 	case result.Equal:
 		return Accept(answer.text, answer.rule, "equal to %s (%s)", shown(gold.text), result.How)
 	case result.Limit != nil:

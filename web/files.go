@@ -126,7 +126,7 @@ func whole(dir string) error {
 		return err
 	}
 	if f.Tokenizer == nil {
-		return fmt.Errorf("%w: %s has no tokenizer.json, which reads the prompts", lines.ErrInput, found.Dir)
+		return fmt.Errorf("%w: %s has no tokenizer.json, which is needed to read prompts", lines.ErrInput, found.Dir)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func reportOf(dir string) ([]byte, error) {
 func ending(err error) string {
 	text, hints := explained(err)
 	if errors.Is(err, gpu.ErrDeviceLost) {
-		hints = []string{"The browser took the GPU away. Continue opens it again, and goes on from the last checkpoint."}
+		hints = []string{"The browser took the GPU away. Press Continue to open it again and go on from the last checkpoint."}
 	}
 	return strings.Join(append([]string{text}, hints...), "\n")
 }
@@ -209,7 +209,7 @@ func control(p *program, c call) (any, []byte, error) {
 		}
 	}
 	if len(sets) == 1 {
-		return nil, nil, fmt.Errorf("%w: the run %s learns from no rewards", lines.ErrInput, id)
+		return nil, nil, fmt.Errorf("%w: the run %s has no stage that learns from rewards", lines.ErrInput, id)
 	}
 	if r, err = recipe.Load(file, sets); err != nil {
 		return nil, nil, err

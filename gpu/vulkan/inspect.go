@@ -46,7 +46,7 @@ func Inspect(index int) ([]gpu.Compiled, error) {
 
 func (d *Device) inspect() ([]gpu.Compiled, error) {
 	if !d.vk.Statistics {
-		return nil, fmt.Errorf("%w: its driver tells nothing about compiled kernels (it lacks VK_KHR_pipeline_executable_properties)", gpu.ErrUnsupported)
+		return nil, fmt.Errorf("%w: its driver says nothing about compiled kernels (it lacks VK_KHR_pipeline_executable_properties)", gpu.ErrUnsupported)
 	}
 	variants, err := shaders.All()
 	if err != nil {

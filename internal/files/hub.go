@@ -23,7 +23,7 @@ const (
 	HubDataset = "dataset"
 )
 
-// MaybeHub is an error about a path where nothing is, with a hint at how to bring the files
+// MaybeHub is an error about a path where nothing is, with a hint at how to fetch the files
 // where the path may be meant as an id on the Hugging Face hub. It begins at the current
 // folder, or was made absolute from there. Of names with these endings files are meant, and
 // runs/NAME is a run of the program's own.
@@ -48,5 +48,5 @@ func MaybeHub(err error, path, kind string, endings ...string) error {
 	if kind == HubDataset {
 		flag = " --repo-type dataset"
 	}
-	return hint.With(err, "nothing is downloaded; to bring the files of %s from the Hugging Face hub, and then give this command again: hf download %s%s --local-dir %s", id, id, flag, id)
+	return hint.With(err, "nothing is downloaded by rlzero; fetch it from the Hugging Face hub first: hf download %s%s --local-dir %s", id, flag, id)
 }

@@ -410,7 +410,7 @@ func (t *Tensor) measure(elements uint64) error {
 		return fmt.Errorf("tensor %s: found %s; accepted: %s", t.Name, t.Type, accepted())
 	}
 	if block > 1 && (len(t.Shape) == 0 || t.Shape[len(t.Shape)-1]%block != 0) {
-		return fmt.Errorf("tensor %s: rows of shape %v are no whole blocks of %s, which have %d elements", t.Name, t.Shape, t.Type, block)
+		return fmt.Errorf("tensor %s: rows of shape %v are not whole blocks of %s, which have %d elements", t.Name, t.Shape, t.Type, block)
 	}
 	blocks := elements / uint64(block)
 	if blocks > math.MaxInt64/uint64(size) {

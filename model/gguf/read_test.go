@@ -144,7 +144,7 @@ func TestWrite(t *testing.T) {
 	if b, err := f.Read("b"); err != nil || !slices.Equal(b, want) {
 		t.Errorf("%v, %v; want %v", b, err, want)
 	}
-	if err := Write(&bytes.Buffer{}, nil, []Source{{"a", Q8_0, []int{31}, nil}}); err == nil || !strings.Contains(err.Error(), "are no whole blocks of Q8_0") {
+	if err := Write(&bytes.Buffer{}, nil, []Source{{"a", Q8_0, []int{31}, nil}}); err == nil || !strings.Contains(err.Error(), "are not whole blocks of Q8_0") {
 		t.Errorf("%v", err)
 	}
 }

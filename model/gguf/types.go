@@ -87,7 +87,7 @@ func (t Type) Dequantize(data []byte) ([]float32, error) {
 		return nil, fmt.Errorf("found %s; accepted: %s", t, accepted())
 	}
 	if len(data)%f.bytes != 0 {
-		return nil, fmt.Errorf("%d bytes are no whole blocks of %s, which have %d", len(data), t, f.bytes)
+		return nil, fmt.Errorf("%d bytes are not whole blocks of %s, which have %d", len(data), t, f.bytes)
 	}
 	out := make([]float32, len(data)/f.bytes*f.elements)
 	for i := 0; i*f.bytes < len(data); i++ {
@@ -104,7 +104,7 @@ func (t Type) Quantize(data []float32) ([]byte, error) {
 		return nil, fmt.Errorf("tensors are not written as %s", t)
 	}
 	if len(data)%f.elements != 0 {
-		return nil, fmt.Errorf("%d elements are no whole blocks of %s, which have %d", len(data), t, f.elements)
+		return nil, fmt.Errorf("%d elements are not whole blocks of %s, which have %d", len(data), t, f.elements)
 	}
 	out := make([]byte, len(data)/f.elements*f.bytes)
 	for i := 0; i*f.elements < len(data); i++ {

@@ -67,10 +67,10 @@ const (
 )
 
 // ErrMemory says that the next token alone takes more memory than a grammar may have.
-var ErrMemory = errors.New("what may come next takes more memory than is spent on it: the schema's patterns or alternatives are too many")
+var ErrMemory = errors.New("the schema has too many patterns or alternatives: what may come next needs more memory than is allowed")
 
 // ErrReadings says that a text has more readings than are followed.
-var ErrReadings = errors.New("what was written can be read in more ways than are followed: the alternatives of the schema begin alike")
+var ErrReadings = errors.New("the alternatives of the schema begin too much alike: what was written can be read in more ways than are followed")
 
 // New makes the grammar of a form. Tokens that end a completion are allowed after a whole
 // text alone, and nothing else is.

@@ -66,7 +66,7 @@ func readNext(dec *json.Decoder, depth int) (v value, err error) {
 					return v, fmt.Errorf("not JSON: %w", err)
 				}
 				if m.key = k.(string); seen[m.key] {
-					return v, fmt.Errorf("the key %q is there twice", m.key)
+					return v, fmt.Errorf("the key %q appears twice", m.key)
 				}
 				seen[m.key] = true
 			}

@@ -87,7 +87,7 @@ func (c *schemas) schema(v value, at, head string, from, to int32) error {
 		}
 		for _, other := range given {
 			if other != key && !(other == "type" && (key == "enum" || key == "const")) {
-				return unsupported(at, "%q stands beside %q; accepted: one of them", other, key)
+				return unsupported(at, "%q and %q are both given; accepted: one of them", other, key)
 			}
 		}
 		return c.alone(v, key, at, head, from, to)
@@ -252,7 +252,7 @@ func typesOf(v value, at string) ([]string, error) {
 			return nil, unsupported(at+"/type", "found %s; accepted: %s", x.json(), strings.Join(names, ", "))
 		}
 		if slices.Contains(out, x.text) {
-			return nil, unsupported(at+"/type", "%q stands twice; accepted: each type once", x.text)
+			return nil, unsupported(at+"/type", "%q appears twice; accepted: each type once", x.text)
 		}
 		out = append(out, x.text)
 	}
@@ -466,7 +466,7 @@ func (c *schemas) text(v value, at string, from, to int32) error {
 		}
 		return nil
 	}
-	return unsupported(at, "%s stand side by side; accepted: one of them", strings.Join(keys, " and "))
+	return unsupported(at, "%s are given together; accepted: one of them", strings.Join(keys, " and "))
 }
 
 // exact is the largest whole number up to which float64 has all: the bound that zod writes for an

@@ -200,7 +200,7 @@ func (a AdapterConfig) Check() error {
 	for key, list := range map[string][]Override{"alpha_pattern": a.Alphas, "rank_pattern": a.Ranks} {
 		for _, o := range list {
 			if _, err := endPattern(o.Pattern); err != nil {
-				return fmt.Errorf("%s: %q is no regular expression: %w", key, o.Pattern, err)
+				return fmt.Errorf("%s: %q is not a regular expression: %w", key, o.Pattern, err)
 			}
 			if !(o.Value > 0) || key == "rank_pattern" && (o.Value != math.Trunc(o.Value) || o.Value > maxRank) {
 				return fmt.Errorf("%s: found %v for %q, accepted: numbers above 0, and for ranks whole ones up to %d", key, o.Value, o.Pattern, maxRank)
@@ -209,12 +209,12 @@ func (a AdapterConfig) Check() error {
 	}
 	for key, pattern := range map[string]string{"target_modules": a.Pattern, "exclude_modules": a.ExcludePattern} {
 		if _, err := regexp.Compile(pattern); err != nil {
-			return fmt.Errorf("%s: %q is no regular expression: %w", key, pattern, err)
+			return fmt.Errorf("%s: %q is not a regular expression: %w", key, pattern, err)
 		}
 	}
 	for _, pattern := range a.LayersPattern {
 		if _, err := layerPattern(pattern); err != nil {
-			return fmt.Errorf("layers_pattern: %q is no regular expression: %w", pattern, err)
+			return fmt.Errorf("layers_pattern: %q is not a regular expression: %w", pattern, err)
 		}
 	}
 	switch { // as PEFT's LoraConfig refuses them

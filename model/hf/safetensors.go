@@ -95,7 +95,7 @@ func noWeights(dir string) error {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
 		if exists(filepath.Join(dir, name)) {
 			err := fmt.Errorf("%s has its weights in %s, a Python pickle that can run any code when it is read; accepted: %s or %s", dir, name, WeightsFile, indexFile)
-			return hint.With(err, "download the model's safetensors files, or convert it with transformers: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR)")
+			return hint.With(err, "download the model's safetensors files, or convert it with transformers: AutoModelForCausalLM.from_pretrained(%q).save_pretrained(%[1]q)", dir)
 		}
 	}
 	return fmt.Errorf("%s has no weights: %s and %s are missing", dir, WeightsFile, indexFile)

@@ -111,7 +111,7 @@ func addTraining(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps) {
 	keep, hint := decoder.KeptAll, fmt.Sprintf("%d tokens", use.TrainRows)
 	if use.Recompute {
 		keep = decoder.KeptInputs
-		hint += ", made again in the backward pass"
+		hint += ", recomputed in the backward pass"
 	}
 	p := device.NewPool(nil, "")
 	decoder.NewWorkspace(p, l.Dims, use.TrainRows, keep, caps)

@@ -57,7 +57,7 @@ func otherTokenizer(dir string) error {
 	for _, name := range []string{"tokenizer.model", "vocab.json", "spiece.model"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			err := fmt.Errorf("%s has its tokenizer in %s; accepted: %s", dir, name, tokenizerFile)
-			return hint.With(err, "download the model's tokenizer.json, or convert it with transformers: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)")
+			return hint.With(err, "download the model's tokenizer.json, or convert it with transformers: AutoTokenizer.from_pretrained(%q).save_pretrained(%[1]q)", dir)
 		}
 	}
 	return nil

@@ -228,7 +228,7 @@ func (t *Tokenizer) appendBeside(ids []int, text string, plain []Range) ([]int, 
 		return ids, err
 	}
 	if at := slices.IndexFunc(ids[n:], t.Special); at >= 0 {
-		return nil, fmt.Errorf("the text has %s, which this tokenizer knows as a control token alone", t.Token(ids[n+at]))
+		return nil, fmt.Errorf("the text has %s, which this tokenizer knows only as a control token", t.Token(ids[n+at]))
 	}
 	return ids, nil
 }

@@ -44,7 +44,7 @@ func Run(dir string, o Options) (*Report, error) {
 	err = record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, line record.Completion) error {
 		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
 		if line.Turns != nil {
-			a.lose(where, "it is an episode, which its world judged while it was played")
+			a.lose(where, "it is an episode, which its world judged as it was played")
 			return nil
 		}
 		row, st, err := again.row(line)

@@ -258,7 +258,7 @@ func (p *Policy) sameFiles(dir string) error {
 			return err
 		}
 		if !bytes.Equal(then, now[name]) {
-			return hint.With(fmt.Errorf("%w: the run began with another %s, the one in %s: it would not continue to the same bytes", lines.ErrInput, name, dir),
+			return hint.With(fmt.Errorf("%w: %s is not the one that the run began with, which is in %s: the run would not continue to the same bytes", lines.ErrInput, name, dir),
 				"restore the file in the folder of model.path, or start a new run with --set model.path=%s", dir)
 		}
 	}

@@ -155,7 +155,7 @@ func TestProbe(t *testing.T) {
 		{"other text than the generation prompt", begin + `<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-<think>{% endif %}`, "<|im_end|> ends a turn; a finished turn begins with other text than the generation prompt"},
+<think>{% endif %}`, "<|im_end|> ends a turn; a finished turn begins differently from the generation prompt"},
 		{"thoughts dropped", begin + `<|im_start|>{{ m.role }}
 {% if loop.last %}{{ m.content }}{% else %}{{ m.content.split('</think>')[-1] }}{% endif %}<|im_end|>
 {% endfor %}` + gen, "<|im_end|> ends a turn; it drops the thoughts of earlier turns"},
@@ -253,7 +253,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 <think>{% endif %}`, Options{})
-	if _, err := f.Lesson(read(t, two), 0); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "message 2 (assistant): the template begins the turn with other text than the generation prompt") {
+	if _, err := f.Lesson(read(t, two), 0); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "message 2 (assistant): the template begins the turn differently from the generation prompt") {
 		t.Errorf("thoughts that were opened: %v", err)
 	}
 }

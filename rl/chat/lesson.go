@@ -132,7 +132,7 @@ func (f *Format) answer(c Conversation, i int, whole string) (s template.Span, w
 		return s, err.Error()
 	}
 	if !strings.HasPrefix(answered.Text, asked.Text) {
-		return s, "the template begins the turn with other text than the generation prompt"
+		return s, "the template begins the turn differently from the generation prompt"
 	}
 	s = template.Span{Start: len(asked.Text), End: len(asked.Text) + f.turn(answered.Text[len(asked.Text):])}
 	if !strings.HasPrefix(whole, answered.Text[:s.End]) {

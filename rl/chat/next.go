@@ -59,7 +59,7 @@ func (f *Format) between(said []Message) (end, rest string, err error) {
 	}
 	rest, begins := strings.CutPrefix(whole.Text, asked.Text+tryAnswer)
 	if !begins {
-		return "", "", errors.New("a finished turn begins with other text than the generation prompt")
+		return "", "", errors.New("a finished turn begins differently from the generation prompt")
 	}
 	if n := f.turn(rest); n < len(rest) || f.tok.Special(f.lastOf(rest)) {
 		return rest[:n], rest[n:], nil
@@ -117,11 +117,11 @@ func (f *Format) Appends() string {
 			return err.Error()
 		}
 		if !slices.Equal(ids, parts) {
-			why := "it writes a later turn in another way than the first"
+			why := "it writes a later turn differently from the first"
 			if answer == "" {
 				why = "it leaves out an empty turn"
 			}
-			return why + ", or its tokens are other ones"
+			return why + ", or its tokens differ"
 		}
 	}
 	return ""

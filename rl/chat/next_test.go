@@ -55,8 +55,8 @@ func TestAppends(t *testing.T) {
 {% endfor %}` + gen, "it drops the thoughts of earlier turns"},
 		{"empty turns left out", begin + `{% if m.content %}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
-{% endif %}{% endfor %}` + gen, "it leaves out an empty turn, or its tokens are other ones"},
-		{"the third turn marked", begin + `{% if loop.index > 5 %}later {% endif %}` + turn + gen, "it writes a later turn in another way than the first, or its tokens are other ones"},
+{% endif %}{% endfor %}` + gen, "it leaves out an empty turn, or its tokens differ"},
+		{"the third turn marked", begin + `{% if loop.index > 5 %}later {% endif %}` + turn + gen, "it writes a later turn differently from the first, or its tokens differ"},
 		{"a limit of turns", begin + `{% if loop.index > 6 %}{{ raise_exception('too long') }}{% endif %}` + turn + gen, "after 3 turns: the chat template refuses the conversation: too long"},
 	} {
 		if got := format(t, x.source, Options{}).Appends(); got != x.want {
@@ -112,10 +112,10 @@ func withControls(t *testing.T, source string) *text.Tokenizer {
 // refusedTemplates are the published templates that do not only append, by what they do. All others
 // do.
 var refusedTemplates = map[string]string{
-	"a finished turn begins with other text than the generation prompt": "RAST__template_alpaca RAST__template_falcon RAST__template_inkbot RAST__template_llava RAST__tool_chat_template_mistral RAST__tool_chat_template_mistral_parallel axolotl__command_a_rag axolotl__command_a_tool_use axolotl__llava axolotl__mistral_v2v3 ollama__nemotron3nano_chat_template ollama__qwen38_chat_template trl__deepseekv3 trl__deepseekv3_training trl__nemotron_3_nano_training trl__nemotron_3_super_training trl__nemotron_3_ultra_training trl__qwen3_5_think_training trl__qwen3_6_training",
-	"it changes earlier turns":                "axolotl__qwen3 hf__qwen3 trl__qwen3 trl__qwen3_5_nothink trl__qwen3_5_think trl__qwen3_6",
-	"it drops the thoughts of earlier turns":  "trl__glm4moe trl__glm4moe_training trl__lfm2_2_5",
-	"it writes no token at the end of a turn": "RAST__template_chatglm2 RAST__template_chatml",
+	"a finished turn begins differently from the generation prompt": "RAST__template_alpaca RAST__template_falcon RAST__template_inkbot RAST__template_llava RAST__tool_chat_template_mistral RAST__tool_chat_template_mistral_parallel axolotl__command_a_rag axolotl__command_a_tool_use axolotl__llava axolotl__mistral_v2v3 ollama__nemotron3nano_chat_template ollama__qwen38_chat_template trl__deepseekv3 trl__deepseekv3_training trl__nemotron_3_nano_training trl__nemotron_3_super_training trl__nemotron_3_ultra_training trl__qwen3_5_think_training trl__qwen3_6_training",
+	"it changes earlier turns":                                      "axolotl__qwen3 hf__qwen3 trl__qwen3 trl__qwen3_5_nothink trl__qwen3_5_think trl__qwen3_6",
+	"it drops the thoughts of earlier turns":                        "trl__glm4moe trl__glm4moe_training trl__lfm2_2_5",
+	"it writes no token at the end of a turn":                       "RAST__template_chatglm2 RAST__template_chatml",
 }
 
 // TestPublishedTurns: of every published template either the ids that are appended, turn by turn, are

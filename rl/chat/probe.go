@@ -87,7 +87,7 @@ func (f *Format) tryTurns(asked, answered string) string {
 		return fmt.Sprintf("the template accepts one turn only: %v", err)
 	}
 	if !strings.HasPrefix(answered, asked) {
-		return "a finished turn begins with other text than the generation prompt"
+		return "a finished turn begins differently from the generation prompt"
 	}
 	answered = answered[:len(asked)+f.turn(answered[len(asked):])]
 	if !strings.HasPrefix(again.Text, answered) {

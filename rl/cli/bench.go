@@ -66,7 +66,7 @@ Examples:
 			&cli.StringFlag{Name: "from", Usage: "Hugging Face `FOLDER` of the model that step starts from, such as a checkpoint; without it, random weights and completions of full length"},
 			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
-			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that would take longer, by estimate; 0 skips none"},
+			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
 			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M"},
 			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
 			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"}},

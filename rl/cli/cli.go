@@ -147,7 +147,7 @@ trainer refuses this worker; 130 interrupted, after a checkpoint; 141 nobody rea
 }
 
 // quietFlag is one of every command.
-var quietFlag = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave progress and messages out; warnings and errors are still told"}
+var quietFlag = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print warnings and errors only, no progress and no messages"}
 
 // talkative are the commands whose messages are what they are for: an address, an answer.
 var talkative = []string{"chat", "page", "serve", "worker", "workers"}
@@ -285,7 +285,7 @@ func code(err error) int {
 // Flags that several commands have.
 var (
 	deviceFlag  = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or a name from rlzero devices, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
-	tierFlag    = &cli.StringFlag{Name: "tier", Usage: "kernels to use in place of those that the device would get: T0, T1, T2 (matrix cores; other bits) or TL; the same as $RLZERO_TIER"}
+	tierFlag    = &cli.StringFlag{Name: "tier", Usage: "use the kernels of this tier, not those that the device would get: T0, T1, T2 (matrix cores; different bits) or TL; the same as $RLZERO_TIER"}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Usage: "show every formula of a method before its first step"}
 	jsonFlag    = &cli.BoolFlag{Name: "json", Usage: "write JSON"}
 	// Of commands that print nothing else.
@@ -356,7 +356,7 @@ func openDevice(c *cli.Context) (gpu.Device, error) {
 		return nil, err
 	}
 	if caps := dev.Caps(); tier != "" && tier != string(caps.Tier) {
-		return nil, errors.Join(badValue("tier", tier, "%s, the one tier of %s", caps.Tier, caps.ID), dev.Close())
+		return nil, errors.Join(badValue("tier", tier, "%s, the only tier of %s", caps.Tier, caps.ID), dev.Close())
 	}
 	return dev, nil
 }

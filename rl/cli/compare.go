@@ -50,10 +50,9 @@ With run folders in place of recipes, it compares these runs and trains nothing.
 same task, so that the held-out problems are the same. The runs of several seeds get one name:
 'old = RUN' 'old = RUN' 'new = RUN' 'new = RUN'. Files are written only with --out.
 
---expect NAME holds a recipe against the control of its [[expect]] and says
-whether the metric agrees, disagrees or is not told apart. --papers FILE does so
-for every recipe of the program that has one, as far as FILE has no line of it
-that still counts, and writes the lines.
+--expect NAME compares a recipe with the control that its [[expect]] names, and says whether the
+metric agrees, disagrees, or cannot be told apart. --papers FILE does so for every built-in recipe
+with an [[expect]] that has no valid line in FILE yet, and writes the lines.
 
 Examples:
    rlzero compare countdown-tiny countdown-shaped
@@ -107,7 +106,7 @@ func compareRecipes(c *cli.Context) error {
 	case of != "" && papers != "":
 		return usagef("--expect and --papers do not go together")
 	case (of != "" || papers != "") && c.NArg() > 0:
-		return usagef("rlzero compare --expect and --papers take no recipes beside; found %q", c.Args().Slice())
+		return usagef("rlzero compare --expect and --papers take no recipes as arguments; found %q", c.Args().Slice())
 	case of == "" && papers == "" && c.NArg() < 2:
 		return usagef("rlzero compare takes two recipes or runs, or more")
 	}

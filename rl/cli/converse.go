@@ -202,7 +202,7 @@ func (p *parlour) answer(text string) error {
 	case ctx.Err() != nil:
 		return context.Cause(p.c.Context)
 	case a.Cut:
-		fmt.Fprintf(p.c.App.ErrWriter, "(cut after %s: --max-tokens or --context gives more room)\n", terminal.Count(a.Tokens, "token", ""))
+		fmt.Fprintf(p.c.App.ErrWriter, "(cut off after %s: --max-tokens or --context allows more)\n", terminal.Count(a.Tokens, "token", ""))
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func (d *disputeLine) judgeAgain(c *cli.Context, file string) error {
 	d.show(c, hex.EncodeToString(id[:8]), own)
 	sure := slices.DeleteFunc(slices.Clone(here), func(v *verify.Verdict) bool { return v == nil })
 	if len(sure) == 0 {
-		return fmt.Errorf("nothing is judged here: the item asks for %s, this machine has %s, and no program ended within its limits of time and memory", terminal.Message(item.Engine.Release), cmp.Or(terminal.Message(own.Arithmetic), "no such engine"))
+		return fmt.Errorf("nothing can be judged here: the item asks for %s, this machine has %s, and no program ended within its limits of time and memory", terminal.Message(item.Engine.Release), cmp.Or(terminal.Message(own.Arithmetic), "no such engine"))
 	}
 	equal := true
 	for _, who := range []struct {

@@ -45,7 +45,7 @@ func expectationsOf(name string, sets []string, budget int) ([]expected, error) 
 		return nil, err
 	}
 	if len(r.Expect) == 0 {
-		return nil, hint.With(fmt.Errorf("%w: %s has no [[expect]]: it says of no metric what a run should show", lines.ErrInput, name), "compare it with another recipe: rlzero compare OTHER %s", name)
+		return nil, hint.With(fmt.Errorf("%w: %s has no [[expect]], so it says of no metric what a run should show", lines.ErrInput, name), "compare it with another recipe: rlzero compare OTHER %s", name)
 	}
 	var all []expected
 	for _, e := range r.Expect {
@@ -194,7 +194,7 @@ func measureAll(c *cli.Context, t *contest, file string) error {
 		return err
 	}
 	if len(due) == 0 {
-		_, err := fmt.Fprintf(c.App.Writer, "%s: everything that recipes expect is measured\n", file)
+		_, err := fmt.Fprintf(c.App.Writer, "%s: everything that recipes expect has been measured\n", file)
 		return err
 	}
 	return withDevice(c, t, func(ctx context.Context) error {

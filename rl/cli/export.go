@@ -109,7 +109,7 @@ func export(c *cli.Context) error {
 	}
 	if format == "csv" || format == "tfevents" {
 		if c.IsSet(checkpointFlag.Name) {
-			return usagef("--checkpoint chooses a model, and --format %s writes metrics", format)
+			return usagef("--checkpoint chooses a model, but --format %s writes metrics", format)
 		}
 		return exportMetrics(c, args[0], format, out)
 	}
@@ -197,7 +197,7 @@ func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType
 	adapter := c.String("adapter")
 	switch {
 	case format == "peft" && adapter == "" && f.Adapter == "":
-		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes nothing else"), "--format hf writes the model; --adapter DIR adds an adapter to it")
+		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes only adapters"), "--format hf writes the model; --adapter DIR adds an adapter to it")
 	case format == "peft":
 		small, tensors, notes, err := f.AdapterFiles(adapter, typ.Type)
 		warn(c, notes)

@@ -23,7 +23,7 @@ import (
 func exportMetrics(c *cli.Context, run, format, out string) error {
 	for _, name := range []string{"type", adapterFlag.Name} {
 		if c.IsSet(name) {
-			return usagef("--%s is about models, and --format %s writes metrics", name, format)
+			return usagef("--%s is about models, but --format %s writes metrics", name, format)
 		}
 	}
 	if err := checkRun(run); err != nil {

@@ -12,7 +12,7 @@ import (
 
 func kernelsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "kernels", Usage: "write what the driver says of each kernel: registers, spills, occupancy",
+		Name: "kernels", Usage: "write what the driver says about each kernel: registers, spills, occupancy",
 		Description: `Compiles every shader of every tier that the device can take, and writes what its driver says of it:
 registers per lane, registers spilled to memory, subgroups that a core holds at once, bytes of
 code. --json has all statistics of the driver, in its own words. It is an error if the driver

@@ -16,8 +16,8 @@ default, by kind of stage where that differs. rlzero tasks show NAME lists the s
 task, rlzero verifiers show NAME the options of a verifier.
 
 --json writes a line for each key: table, key, kinds (of stage), type, unit, accepted,
-defaults (TOML text, by kind of stage; "" outside of stages), with (the key and its words
-beside which it does something; "": always), about.
+defaults (TOML text, by kind of stage; "" outside of stages), with (another key and
+the words of it that this key needs to have an effect; "": none), about.
 
 Examples:
    rlzero recipes keys

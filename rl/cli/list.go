@@ -46,7 +46,7 @@ The exit code is 3 if there is only the plain-Go device.`,
 				return nil
 			}
 			if err == nil && !usable {
-				err = fmt.Errorf("%w: only the plain-Go device is there", gpu.ErrNoDevice)
+				err = fmt.Errorf("%w: there is only the plain-Go device", gpu.ErrNoDevice)
 			}
 			return err
 		},

@@ -28,7 +28,7 @@ import (
 
 func samplingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "greedy", Usage: "take the most likely token at each place"},
+		&cli.BoolFlag{Name: "greedy", Usage: "take the most likely token at each position"},
 		&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this; 0 is greedy"},
 		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "draw from the most likely tokens up to this total probability"},
 		&cli.IntFlag{Name: "top-k", Usage: "draw from this many of the most likely tokens", DefaultText: "all"},
@@ -204,7 +204,7 @@ func dtypeOf(c *cli.Context, f *cli.StringFlag) (hf.Dtype, error) {
 }
 
 // checkpointFlag chooses the model of a run.
-var checkpointFlag = &cli.StringFlag{Name: "checkpoint", Usage: "of a run, take the `MODEL` best, last, or that of a step", DefaultText: "last, unless it is below the best beyond chance"}
+var checkpointFlag = &cli.StringFlag{Name: "checkpoint", Usage: "`MODEL` of a run: best, last, or the number of a step", DefaultText: "last, unless it is worse than best beyond chance"}
 
 // findModel finds MODEL, and says of a run which model that is.
 func findModel(c *cli.Context, path string) (store.Found, error) {
@@ -323,8 +323,8 @@ powers of two up to --n unless they are given.
     "not_scored":0,"mean_tokens":..,
     "chosen_on_heldout":false}
 
-chosen_on_heldout says that the model is the best of a run, chosen by its figure on these same
-problems, which is therefore likely too high.`,
+chosen_on_heldout says that the model is the best of a run, chosen for its figure on these same
+problems, so that the figure is likely too high.`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "task", Usage: "name of a task, or of a recipe with the task", DefaultText: "the task of the run"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task, or say how rows of --data are read: `PATH=VALUE`, such as task.settings.max_number=30 or task.prompt=problem"},

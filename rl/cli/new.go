@@ -33,7 +33,7 @@ Examples:
 
 func modelCommand() *cli.Command {
 	return &cli.Command{
-		Name: "model", Usage: "make a model to begin from",
+		Name: "model", Usage: "make a model to start from",
 		Description: "Example:\n   rlzero model new start --data problems.jsonl",
 		Subcommands: []*cli.Command{{
 			Name: "new", Usage: "write a small chat model with random weights, whose tokenizer knows your rows", ArgsUsage: "DIR",
@@ -41,7 +41,7 @@ func modelCommand() *cli.Command {
 			Flags: []cli.Flag{
 				&cli.StringSliceFlag{Name: "data", Usage: "learn tokens from a `FILE` or folder of rows"},
 				&cli.StringFlag{Name: "size", Usage: strings.Join(sizeNames(), ", "), Value: fresh.Sizes[0].Name},
-				&cli.IntFlag{Name: "vocab", Usage: "largest number of different tokens", DefaultText: "as the size has it"},
+				&cli.IntFlag{Name: "vocab", Usage: "largest number of different tokens", DefaultText: "that of the size"},
 				&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of the weights"},
 				jsonFlag,
 			},

@@ -82,7 +82,7 @@ The last one writes a file to send or to keep; a run writes it itself, as report
 // tryPage serves the page that trains in the browser.
 func tryPage(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("out") {
-		return usagef("--try takes no run and no --out: the runs of that page are the browser's own")
+		return usagef("--try takes no run and no --out: that page has the browser's own runs")
 	}
 	site, err := page.Try(c.String("try"))
 	if err != nil {

@@ -205,7 +205,7 @@ func printFields(w io.Writer, all []presets.Preset) error {
 		}
 		out.WriteString(" " + name)
 	}
-	_, err := fmt.Fprintf(w, "%s\n* thin: a part of the method is left out, or something stands for it; recipes show NAME says what\nrlzero recipes FIELD or TEXT says what they do: rlzero recipes %s\n", strings.TrimPrefix(out.String(), "\n"), all[examples].Field)
+	_, err := fmt.Fprintf(w, "%s\n* thin: a part of the method is left out, or something stands in for it; recipes show NAME says what\nrlzero recipes FIELD or TEXT says what they do: rlzero recipes %s\n", strings.TrimPrefix(out.String(), "\n"), all[examples].Field)
 	return err
 }
 

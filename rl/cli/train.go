@@ -65,7 +65,7 @@ got which group. --replay RUN repeats such a run to the byte, with the recipe of
 device of the same kind or on many.
 
 --json prints one object when the run is complete. take says which model it offers, the last or
-the best; gain is the last evaluation against the first, behind that against the best:
+the best; gain compares the last evaluation with the first, behind compares it with the best:
 
    {"run":"...","report":"...","model":"...","take":"best","why":"...",
     "below_start":true,"start":{"step":0,"stage":"rl","problems":512,
@@ -82,7 +82,7 @@ the best; gain is the last evaluation against the first, behind that against the
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE`"},
 			&cli.StringFlag{Name: "run", Usage: "`DIR` of the run", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
-			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN`, which took groups in their order of arrival, by its schedule.jsonl"},
+			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN`, which took groups in order of arrival, by its schedule.jsonl"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the whole recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the results of the run, or the dry run, as JSON"},
@@ -233,7 +233,7 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	again := c.String("replay")
 	if c.IsSet("replay") {
 		if c.Bool("resume") {
-			return nil, "", hint.With(usagef("--replay is for a new run: a run that is continued keeps the schedule that it repeats"), "leave out --replay")
+			return nil, "", hint.With(usagef("--replay is for new runs: a run that is continued keeps the schedule that it repeats"), "leave out --replay")
 		}
 		if err := checkRun(again); err != nil {
 			return nil, "", err

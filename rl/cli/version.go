@@ -19,7 +19,7 @@ type versionLine struct {
 
 func versionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "version", Usage: "print the version of the program, and which bits it computes",
+		Name: "version", Usage: "print the versions of the program and of its numerics",
 		Description: `Two releases with the same numerics version compute the same bits, and continue each other's
 runs.
 

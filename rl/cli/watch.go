@@ -141,6 +141,7 @@ func (w *watching) tell(alerts []watch.Alert) error {
 			}
 			continue
 		}
+		a = a.Of(terminal.ShellWord(filepath.Dir(w.file)))
 		fmt.Fprintf(w.c.App.Writer, "step %d  %s  %s\n  seen     %s\n  against  %s\n  why      %s\n  do       %s\n", a.Step, a.Level, a.Rule, a.Seen, a.Against, a.Why, a.Do)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -67,7 +68,7 @@ cannot take part; the reason is printed.`,
 		Flags: []cli.Flag{deviceFlag, tierFlag, keyFlag, caFlag,
 			&cli.StringFlag{Name: "for", Usage: "`WORK` to offer: draft, verify or draft,verify", Value: "draft"},
 			&cli.StringFlag{Name: "model", Usage: "`DIR` of the base model of the adapter that is trained"},
-			&cli.StringFlag{Name: "item", Usage: "compute the disputed item in `FILE`, compare the answers, and stop"},
+			&cli.StringFlag{Name: "item", Usage: "compute the disputed item in `FILE` again, compare the results, and stop"},
 			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},
 		},
 		Action: func(c *cli.Context) error {
@@ -123,7 +124,11 @@ func doorOf(c *cli.Context, url string) (bus.Door, error) {
 			d.Key, err = bus.ParseKey(text)
 		}
 		if err != nil {
-			return d, hint.With(usagef("--key: %s: %w", file, err), "rlzero worker --key-new FILE makes a key")
+			name := "FILE"
+			if errors.Is(err, fs.ErrNotExist) {
+				name = terminal.ShellWord(file)
+			}
+			return d, hint.With(usagef("--key: %s: %w", file, err), "rlzero worker --key-new %s makes a key", name)
 		}
 	}
 	if file := c.String("tls-ca"); file != "" {

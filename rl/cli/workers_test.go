@@ -115,7 +115,7 @@ func TestReplay(t *testing.T) {
 	for _, set := range tinyRun {
 		sets = append(sets, "--set", strings.Replace(set, "steps=2", "steps=5", 1))
 	}
-	do(0, "order = \"arrival\": step t learns from the first 3 groups that are there of those of steps t-1 to t+1", append(sets, "--set", "stage.rl.order=arrival")...)
+	do(0, "order = \"arrival\": step t learns from the first 3 groups that arrive for steps t-1 to t+1", append(sets, "--set", "stage.rl.order=arrival")...)
 	do(0, "repeating run "+dirs[0]+" by its schedule, to step 5", "--replay", dirs[0])
 	if logsOf(t, dirs[1]) != logsOf(t, dirs[0]) {
 		t.Error("the run that is repeated has other bytes")
@@ -124,7 +124,7 @@ func TestReplay(t *testing.T) {
 	do(0, "lag = 1: step t learns", sets...)
 	do(exitUsage, "has no schedule to repeat it by", "--replay", dirs[len(dirs)-1])
 	do(exitUsage, "there is no such folder", "--replay", "nosuch")
-	if code, _, stderr := rlzero(t, "train", "--device", "ref", "--resume", "--run", dirs[1], "--replay", dirs[0]); code != exitUsage || !strings.Contains(stderr, "--replay is for a new run") {
+	if code, _, stderr := rlzero(t, "train", "--device", "ref", "--resume", "--run", dirs[1], "--replay", dirs[0]); code != exitUsage || !strings.Contains(stderr, "--replay is for new runs") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

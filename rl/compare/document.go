@@ -41,7 +41,7 @@ func (c *Comparison) Document() string {
 		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
 	}
 	trials := c.Arms[0].Trials
-	fmt.Fprintf(&b, "\nMean ± standard deviation over %d seeds on %d held-out problems. In brackets: the 95 %% interval of the\ndifference to the first line, on the same seeds and problems; bold where it does not contain 0.\n", len(trials), len(trials[0].Problems))
+	fmt.Fprintf(&b, "\nMean ± standard deviation over %d seeds on %d held-out problems. In brackets: the 95 %% interval of the\ndifference from the first line, on the same seeds and problems; bold where it does not contain 0.\n", len(trials), len(trials[0].Problems))
 	for _, chart := range c.Charts {
 		b.WriteString("\n" + c.curves(&chart))
 	}

@@ -26,11 +26,11 @@ prints a recipe.
 
 - **works**: the recipe computes the paper's mechanism in miniature. Its head has the paper's formula, the part of the
   recipe that computes it, and the metric in which it is seen.
-- **thin**: a recipe is there, and a part of the method is left out, or something stands for it.
-- **waits**: no recipe can say it before the program can do more.
-- **excluded**: nothing is trained in it, or no text is written.
+- **thin**: there is a recipe, but a part of the method is left out, or something else stands in for it.
+- **waits**: no recipe can express it until the program can do more.
+- **excluded**: nothing is trained, or no text is written.
 
-The column *expected* is what the recipe says that a run should show: a metric against a control, or words. Nothing in it
+The column *expected* is what a run should show, according to the recipe: a metric against a control, or words. Nothing in it
 has been measured unless the last column says so: the difference with its 95 % interval over seeds, and whether it agrees
 with what is expected, disagrees, or cannot be told apart from none. ` + "`make papers`" + ` measures, and writes [papers.tsv](papers.tsv).
 

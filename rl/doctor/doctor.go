@@ -116,7 +116,7 @@ func (s step) leftOut(quick, wrong, lost bool, tier gpu.Tier) string {
 	case s.part > kernel && wrong:
 		return "a kernel is wrong"
 	case s.name == againstDifferences && tier.Matrices():
-		return "finite differences tell nothing where matrix cores round operands to 2^-11: the bound would be above every derivative; the kernels of the backward pass are checked separately"
+		return "finite differences say nothing where matrix cores round operands to 2^-11: the bound would be above every derivative. The kernels of the backward pass are checked separately"
 	}
 	return ""
 }

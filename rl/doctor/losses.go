@@ -54,7 +54,7 @@ func losses(*subject) (string, error) {
 			}
 		}
 	}
-	return fmt.Sprintf("%d losses and their derivatives as TRL has them", len(g.Case)), nil
+	return fmt.Sprintf("%d losses and their derivatives equal those of TRL", len(g.Case)), nil
 }
 
 // evaluate is the loss of the batch and its derivatives, token after token.

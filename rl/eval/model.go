@@ -118,7 +118,7 @@ func (r Report) Table() string {
 		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
 	}
 	if r.chosen {
-		b.WriteString("The model was chosen among those of its run by its figure on these problems, which is therefore likely too high.\n")
+		b.WriteString("The model was chosen from its run for its figure on these problems, so that figure is likely too high.\n")
 	}
 	return b.String()
 }

@@ -87,7 +87,7 @@ func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Re
 			return err
 		}
 		if was != classNear && f.opt.Mode == Exact {
-			f.note("worker %s draws what this device draws, with other bits (%v): its tokens are drafts, which are checked", worker, Result{j.item.ID(), r.Completions}.Differs(Result{Completions: j.done}))
+			f.note("worker %s draws the same tokens as this device, but their bits differ (%v): its completions are drafts, which are checked", worker, Result{j.item.ID(), r.Completions}.Differs(Result{Completions: j.done}))
 		}
 	default:
 		return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
@@ -139,7 +139,7 @@ func (f *Fleet) doubt(ctx context.Context, t *table, worker string) error {
 		}
 		t.settle(j, right, worker, true)
 	}
-	why := "computes with other bits than at its last canary"
+	why := "computes different bits from those at its last canary"
 	since, there := f.trust.since[worker]
 	delete(f.trust.since, worker)
 	if there && since < f.ledger.version {

@@ -33,9 +33,9 @@ func TestClasses(t *testing.T) {
 		note   string
 	}{
 		"same":            {each(func(*rollout.Segment) {}), false, ""},
-		"other bits":      {each(wrongLogprob), true, "its tokens are drafts"},
-		"other rounding":  {each(rounding), true, "its tokens are drafts"},
-		"another token":   {flips(1), true, "its tokens are drafts"},
+		"other bits":      {each(wrongLogprob), true, "its completions are drafts"},
+		"other rounding":  {each(rounding), true, "its completions are drafts"},
+		"another token":   {flips(1), true, "its completions are drafts"},
 		"other tokens":    {flips(2), true, "is refused: item "},
 		"other log-probs": {each(func(s *rollout.Segment) { s.Logprob[1%len(s.Logprob)] += 2 * nearLogprob }), true, "is refused: item "},
 	} {

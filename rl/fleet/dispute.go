@@ -34,7 +34,7 @@ func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dis
 	id := j.item.ID()
 	a, b := Result{id, was}, Result{id, right}
 	return Dispute{Worker: worker, Item: j.item, Weights: j.weights, Answer: a.Encode(), Right: b.Encode(),
-		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has other weights or another arithmetic", id, a.Differs(b))}
+		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has different weights or a different arithmetic", id, a.Differs(b))}
 }
 
 // remember tells what a later part of the run has to know, if that is new. It comes before
@@ -95,7 +95,7 @@ func (f *Fleet) lookBack(ctx context.Context, worker string) error {
 
 // late tells from which weights on the run has used what nobody can check.
 func (f *Fleet) late(worker, why string, since int) error {
-	return &rollout.LateError{Since: since, Err: fmt.Errorf("worker %s %s; what it answered by earlier weights cannot be checked any more, and the run has used it", worker, why)}
+	return &rollout.LateError{Since: since, Err: fmt.Errorf("worker %s %s; what it drew with earlier weights can no longer be checked, and the run has used it", worker, why)}
 }
 
 // again checks what a worker drew in earlier calls by the weights of now.

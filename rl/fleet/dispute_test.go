@@ -27,10 +27,10 @@ func TestLookBack(t *testing.T) {
 		why   string // of the last step's error
 	}{
 		"a first lie":                           {[]step{{0, true, 1}}, -1, ""},
-		"honest before, by earlier weights":     {[]step{{3, false, 0}, {4, false, 0}, {5, true, 1}}, 3, "by earlier weights cannot be checked"},
+		"honest before, by earlier weights":     {[]step{{3, false, 0}, {4, false, 0}, {5, true, 1}}, 3, "with earlier weights can no longer be checked"},
 		"honest before, by these weights":       {[]step{{3, false, 0}, {3, true, 1}}, -1, ""},
 		"a lie before, by these weights":        {[]step{{3, true, 0}, {3, true, 1}}, 3, "is wrong too, and the run has used it"},
-		"trusted in an earlier part of the run": {[]step{{7, true, 1}}, 2, "by earlier weights cannot be checked"},
+		"trusted in an earlier part of the run": {[]step{{7, true, 1}}, 2, "with earlier weights can no longer be checked"},
 		"all was checked":                       {[]step{{3, false, 1}, {4, true, 1}}, -1, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {

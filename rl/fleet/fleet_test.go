@@ -50,7 +50,7 @@ func TestFailures(t *testing.T) {
 		{"wrong log-prob", lying(3, wrongLogprob), "a log-prob, an entropy or the end differs", ""},
 		{"wrong entropy", lying(3, wrongEntropy), "a log-prob, an entropy or the end differs", ""},
 		{"chosen completions", choosing, "differs from what is drawn here", ""},
-		{"old weights", old, "differs from what is drawn here: the worker has other weights or another arithmetic", ""},
+		{"old weights", old, "differs from what is drawn here: the worker has different weights or a different arithmetic", ""},
 		{"cut short", garbling(func(r []byte) []byte { return r[:len(r)-9] }), "malformed", "malformed"},
 		{"huge", garbling(func(r []byte) []byte { return append(r, make([]byte, 1<<20)...) }), "accepted for this item: at most", "accepted for this item: at most"},
 		{"empty", garbling(func([]byte) []byte { return nil }), "not a result of this version", "not a result of this version"},
@@ -535,7 +535,7 @@ func TestWorkEnds(t *testing.T) {
 	}
 	mute := NewMemory()
 	_ = mute.Offer(t.Context(), Item{}.Encode())
-	if err := Work(t.Context(), mute, "w", nil, drawing); err == nil || !strings.Contains(err.Error(), "verifies alone") {
+	if err := Work(t.Context(), mute, "w", nil, drawing); err == nil || !strings.Contains(err.Error(), "only verifies") {
 		t.Errorf("an item to draw: %v", err)
 	}
 	m := NewMemory()

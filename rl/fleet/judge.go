@@ -297,7 +297,7 @@ func (f *Fleet) recheck(ctx context.Context, p *panel, q *question, all ...said)
 		id := digestOf(q.data)
 		why := fmt.Sprintf("item %v, completion %d: its verdict is %s with score %v, and here it is %s with %v", id, k+1, s.verdicts[k].Verdict, s.verdicts[k].Score, q.done[k].Verdict, q.done[k].Score)
 		if n := f.trust.judgedOtherwise(s.worker, id); n < unlikeMost {
-			f.note("worker %s judges otherwise than this machine, whose verdict is used (%d of the %d items for which it would be refused): %s", s.worker, n, unlikeMost, why)
+			f.note("worker %s judges differently from this machine, whose verdict is used (%d of the %d items after which it would be refused): %s", s.worker, n, unlikeMost, why)
 			continue
 		}
 		if err := f.refuse(ctx, f.ledger.outstanding(), Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done), Why: why}); err != nil {
@@ -331,7 +331,7 @@ func (f *Fleet) judgeAgain(ctx context.Context, worker, why string) error {
 		f.counts.Audited++
 		for k, right := range q.item.Judge(ctx) {
 			if was := q.done[k]; was != nil && (right == nil || !was.Agrees(*right)) {
-				return &rollout.LateError{Since: q.version, Err: fmt.Errorf("worker %s %s; another verdict of it, of item %v, is wrong too or cannot be checked, and the run has used it", worker, why, digestOf(q.data))}
+				return &rollout.LateError{Since: q.version, Err: fmt.Errorf("worker %s %s; another of its verdicts, on item %v, is wrong too or cannot be checked, and the run has used it", worker, why, digestOf(q.data))}
 			}
 		}
 		q.checked = true

@@ -409,7 +409,7 @@ func TestDrift(t *testing.T) {
 				}
 			}
 			var late *rollout.LateError
-			if (c.since >= 0) != errors.As(err, &late) || late != nil && (late.Since != c.since || !strings.Contains(err.Error(), "other bits than at its last canary")) {
+			if (c.since >= 0) != errors.As(err, &late) || late != nil && (late.Since != c.since || !strings.Contains(err.Error(), "different bits from those at its last canary")) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if f.trust.known["w"] != classNear {

@@ -41,7 +41,7 @@ func Work(ctx context.Context, c WorkerSide, name string, e Engine, judges ...st
 			continue
 		}
 		if e == nil {
-			return errors.New("an item that is to be drawn came to a worker that verifies alone")
+			return errors.New("an item to be drawn came to a worker that only verifies")
 		}
 		item, err := DecodeItem(data)
 		if err != nil {

@@ -144,7 +144,7 @@ func (r *reader) open() error {
 // ids marks what is wrong with a conversation as bad input, and checks its ids.
 func (r *reader) ids(ids []int, err error) ([]int, error) {
 	if errors.Is(err, chat.ErrSystem) {
-		err = hint.With(err, "put its text in front of the user's first message")
+		err = hint.With(err, "put its text before the user's first message")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)

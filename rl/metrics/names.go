@@ -31,7 +31,7 @@ var table = []Metric{
 		"Should fall below preference/chosen."},
 	{"preference/chosen_nats", "nats", "log-prob of the better completions, summed over their tokens; absent if the loss has no reference",
 		"A fall while preference/margin rises is displacement: the probability goes to neither completion of the pair (arXiv 2410.08847). The preset mpo or a smaller learning rate prevents it."},
-	{"preference/rejected_nats", "nats", "the same of the worse completions",
+	{"preference/rejected_nats", "nats", "the same for the worse completions",
 		"Should fall, and faster than preference/chosen_nats."},
 
 	{"reward/mean", "", "mean reward of the step's scored completions",
@@ -43,7 +43,7 @@ var table = []Metric{
 
 	{"reward/verdict_correlation", "", "correlation of the rewards with the scores of the task's verdicts, over the completions that have both; absent if one of the two does not vary",
 		"Near 1 if the reward follows the task. Near 0, the reward pays for something else, as random rewards do."},
-	{"reward/template_share", "share of paid completions", "share of the commonest template, with numbers and names masked, among the completions that are paid more than the step's mean; each template counts once per prompt",
+	{"reward/template_share", "share of paid completions", "share of the most common template, with numbers and names masked, among the completions that are paid more than the step's mean; each template counts once per prompt",
 		"Steady if the task itself prescribes a form. A rise while accuracy stands still means that a pattern earns the reward."},
 
 	{"reward/term/NAME", "", "mean of one term of a composed reward over the completions for which it is scored: the task, a declared verifier or a named part",
@@ -154,7 +154,7 @@ var table = []Metric{
 	{"eval/mean", "", "mean score of the held-out samples, averaged over problems",
 		"Equals pass@1 if all verdicts are right or wrong."},
 	{"eval/mean_low", "", "lower end of the 95 % interval of eval/mean",
-		"If the intervals of two evaluations overlap, the difference may be chance."},
+		"If the intervals of two evaluations overlap, the difference may be due to chance."},
 	{"eval/mean_high", "", "upper end of the 95 % interval of eval/mean",
 		"See eval/mean_low."},
 	{"eval/greedy", "share of problems", "held-out problems whose most likely completion is right",

@@ -376,7 +376,7 @@ func TestOneFile(t *testing.T) {
 		t.Errorf("the receipt says %q", got)
 	}
 	visit(b, "#/run/sums-1/report")
-	for _, says := range []string{"Accuracy by stage", "The first problems, not selected", "Training groups", "policy/entropy", "to the bit", "a device", "max_completion_tokens = 12"} {
+	for _, says := range []string{"Accuracy by stage", "The first problems, unselected", "Training groups", "policy/entropy", "to the bit", "a device", "max_completion_tokens = 12"} {
 		if got := text(b, "main"); !strings.Contains(got, says) {
 			t.Errorf("the report does not say %q", says)
 		}
@@ -399,7 +399,7 @@ func TestFileParts(t *testing.T) {
 	must(t, err)
 	b := opened(t, data, "window.shownHash === '#/run/sums-1/now'")
 	visit(b, "#/run/sums-1/trust")
-	b.Wait("document.querySelector('#receipt').innerText.includes('a part is in this file')")
+	b.Wait("document.querySelector('#receipt').innerText.includes('this page has only a part')")
 	if got := text(b, "#receipt"); strings.Count(got, "differs") != 1 { // metrics.jsonl
 		t.Errorf("the receipt says %q", got)
 	}

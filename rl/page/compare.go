@@ -172,7 +172,7 @@ func (r *Runs) compare(a, b *run, read reader) (json.RawMessage, error) {
 		}
 	}
 	if len(arms[0].Trials) == 0 {
-		return nil, fmt.Errorf("%s and %s have finished no seed in common, and what a recipe gains is measured on equal seeds", a.id, b.id)
+		return nil, fmt.Errorf("%s and %s have finished no seed in common, and recipes are compared on equal seeds", a.id, b.id)
 	}
 	for _, arm := range arms {
 		slices.SortFunc(arm.Trials, func(s, t *compare.Trial) int { return cmp.Compare(s.Seed, t.Seed) })

@@ -133,10 +133,10 @@ func TestHeadline(t *testing.T) {
 	}{
 		{"rose", "Accuracy 25.0 → 75.0 %", "up", []string{"95 % interval 71.0 to 79.0 %", "512 held-out problems × 8 samples", "pass@8 −5.0 points: the samples of a problem have become less varied"}, []string{"chance", "128"}},
 		{"fell", "Accuracy 50.0 → 25.0 %", "down", []string{"95 % interval 21.0 to 29.0 %"}, []string{"less varied"}},
-		{"ended below", "Accuracy 50.0 → 25.0 %: the run ended below its start", "down", []string{"the run offers its best model, that of step 1,020: the last evaluation is below it"}, nil},
+		{"ended below", "Accuracy 50.0 → 25.0 %: the run ended below its start", "down", []string{"the run offers its best model, from step 1,020: the last evaluation is below it"}, nil},
 		{"is below", "Accuracy 50.0 → 25.0 %: the run is below its start", "down", []string{"the run offers its best model"}, nil},
-		{"stayed", "Accuracy 50.0 → 50.0 %", "", []string{"it may be chance"}, nil},
-		{"chance", "Accuracy 50.0 → 53.0 %", "", []string{"the change of +3.0 points is within noise: it may be chance", "pass@8 0.0 points, within noise"}, []string{"less varied"}},
+		{"stayed", "Accuracy 50.0 → 50.0 %", "", []string{"it may be due to chance"}, nil},
+		{"chance", "Accuracy 50.0 → 53.0 %", "", []string{"the change of +3.0 points is within noise: it may be due to chance", "pass@8 0.0 points, within noise"}, []string{"less varied"}},
 		{"rose alone", "Accuracy 25.0 → 75.0 %", "up", []string{"pass@8 −0.2 points, within noise"}, []string{"less varied"}},
 	} {
 		visit(b, "#/run/"+url.PathEscape(c.name)+"/now")

@@ -36,7 +36,7 @@ var faults = []fault{
 	{chat.ErrNothing, "take these rows out"},
 	{errNoLesson, ""},
 	{errNoChoice, "name the columns in the recipe, such as [task.columns] chosen = \"response_a\", or take these rows out"},
-	{errSame, "take these rows out: they say nothing"},
+	{errSame, "take these rows out: they prefer nothing"},
 	{errLong, ""},
 	{errors.New("any other"), ""},
 }
@@ -106,9 +106,9 @@ func (r *Renderer) systemHint(row verify.Problem) string {
 	case messages:
 		return "in the rows, write its text into the first message of the user"
 	case r.style.Task != nil:
-		return "remove [task] system: what the task says about answers then stands in front of the question"
+		return "remove [task] system: what the task says about answers then stands before the question"
 	}
-	return "remove [task] system, and write its text into prompt_template of the task, or of each [[task.source]], in front of \"{question}\""
+	return "remove [task] system, and write its text into prompt_template of the task, or of each [[task.source]], before \"{question}\""
 }
 
 // read is what a run does with a problem: it reads the prompt, and imitates the row.

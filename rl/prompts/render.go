@@ -58,7 +58,7 @@ func NewRenderer(tok *text.Tokenizer, eos []int, s Style) (*Renderer, error) {
 		return nil, err
 	}
 	if r.format == nil && s.System != "" {
-		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text in front of the prompts, or use a model with a chat template")
+		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text before the prompts, or use a model with a chat template")
 	}
 	return r, nil
 }
@@ -82,9 +82,9 @@ func (r *Renderer) Summary() string {
 	case r.format != nil:
 		return "chat template: " + r.format.Summary()
 	case r.style.Form == Text:
-		return "text: form = \"text\" leaves chat templates out, so the model reads each problem as its text stands"
+		return "text: form = \"text\" uses no chat template, so the model reads each problem as it is"
 	}
-	return "text: the model has no chat template, so it reads each problem as its text stands, and goes on from there"
+	return "text: the model has no chat template, so it reads each problem as it is and continues it"
 }
 
 // Decode is the text of token ids.

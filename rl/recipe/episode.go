@@ -24,7 +24,7 @@ func (d decoder) inTurns(s *Stage, at settings.Path) {
 	if a, err := s.Compiled(); err == nil && a.Cuts() {
 		for _, fact := range algo.OfTurns(a.Reads()) {
 			p := at.With("algorithm").With("segments")
-			d.Fail(p, "%s cuts completions in another way than into turns, and formulas read %s, which is of a turn; accepted: segments = \"turns\", which a task in turns has without saying it", d.Name(p), fact)
+			d.Fail(p, "%s does not cut completions into turns, but formulas read %s, which is a fact of a turn; accepted: segments = \"turns\", the default for a task that is played in turns", d.Name(p), fact)
 		}
 	}
 }

@@ -25,10 +25,10 @@ type Expectation struct {
 	// learns from rewards; or, with own, a start of its own for each, of as many demonstrations
 	Start string `toml:"start" choice:"same,own" default:"same"`
 
-	// on which side of the control's the metric should be
+	// on which side of the control's value the metric should be
 	Direction string `toml:"direction" choice:"higher,lower" default:"higher"`
 
-	// what the paper says of it
+	// what the paper says about it
 	Paper string `toml:"paper"`
 }
 

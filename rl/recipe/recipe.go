@@ -316,7 +316,7 @@ var kinds = []string{KindSFT, KindPreference, KindRL, KindEval}
 type Stage struct {
 	// sft: imitation of the task's demonstrations or of rows of data; preference: learning from rows of
 	// data which completion is better; rl: reinforcement learning; eval: an evaluation on all held-out
-	// problems, such as follows every stage
+	// problems, as after every stage
 	Kind string `toml:"kind" choice:"sft,preference,rl,eval"`
 
 	// name of the stage in overrides and logs; default: its kind
@@ -423,7 +423,7 @@ type RL struct {
 
 	// number of steps by which learning lags sampling: step t learns from completions of the policy after
 	// step t-1-lag, or of the first policy. From 1 on, workers draw while the run learns. Curriculum,
-	// states and facts of prompts are those of the time of sampling; weight = "tis" corrects the loss
+	// states and facts of prompts are those at the time of sampling; weight = "tis" corrects the loss
 	Lag int `toml:"lag" range:"[0,64]" unit:"steps"`
 
 	// which groups a step with a lag learns from. drawn: its own groups. arrival: the first

@@ -150,7 +150,7 @@ func (d decoder) model(m *Model) {
 }
 
 func (d decoder) task(task *Task) {
-	t := d.sub("task", `give name = "NAME", see rlzero tasks, or data = "FILE"`)
+	t := d.sub("task", `give name = "NAME" (rlzero tasks lists them), or data = "FILE"`)
 	if t == nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (d decoder) task(task *Task) {
 	}
 	if task.Name == "" {
 		if _, there := t["name"]; !there {
-			d.Fail(at, "task.name is missing: see rlzero tasks; or give data = \"FILE\"")
+			d.Fail(at, "task.name is missing; give a name (rlzero tasks lists them), or data = \"FILE\"")
 		}
 		return
 	}

@@ -266,7 +266,7 @@ func compile(st *recipe.Stage, stage int, played bool, faults *recipe.Faults) {
 	program, err := reward.Compile(st.Reward, st.Verifiers)
 	if err == nil && !played {
 		for _, fact := range program.Turns() {
-			faults.Fail(fmt.Sprintf("stage.%d.reward", stage), "it reads %s, which is of tasks that are played in turns; the task of the recipe has problems with one answer", fact)
+			faults.Fail(fmt.Sprintf("stage.%d.reward", stage), "it reads %s, which only tasks that are played in turns have; the problems of this recipe's task have one answer", fact)
 		}
 	}
 	if reads, unread := st.Reads(); err == nil && unread == nil {

@@ -33,7 +33,7 @@ func (b *batch) ofTurns(value func(t *rollout.Turn) (float64, string)) formula.C
 	c := formula.Column{Level: formula.Segment, Why: map[int]string{}}
 	for i := range b.Completions {
 		for _, s := range b.Completions[i].Turns {
-			v, why := math.NaN(), "the world broke in the turn, or did not see it"
+			v, why := math.NaN(), "the world failed in this turn, or did not see it"
 			if s.Turn != nil {
 				v, why = value(s.Turn)
 			}

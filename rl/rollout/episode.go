@@ -117,7 +117,7 @@ func open(s *Start, episodes []*episode, renderer TurnRenderer) error {
 			first = i
 		}
 		if !slices.Equal(e.opening, episodes[first].opening) {
-			return fmt.Errorf("problem %s: the world says different things before the first turns of its samples, which are compared with each other: what it says may depend on the problem alone", s.Problem.ID)
+			return fmt.Errorf("problem %s: the world says different things before the first turn of different samples. Samples of a problem are compared with each other, so what it says there may depend only on the problem", s.Problem.ID)
 		}
 	}
 	if first < 0 {

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/watch"
@@ -14,6 +15,7 @@ type alerts struct {
 	watch   *watch.Watcher
 	log     record.Writer[watch.Alert]
 	display *display
+	run     string // folder
 }
 
 // on implements observer.
@@ -24,7 +26,7 @@ func (a *alerts) on(e event) error {
 	var errs []error
 	for _, alert := range a.watch.Add(e.At.Total, e.Stage, e.Metrics) {
 		errs = append(errs, a.log.Append(alert))
-		a.display.show.Line("! step %d: %s", e.At.Step, alert)
+		a.display.show.Line("! step %d: %s", e.At.Step, alert.Of(terminal.ShellWord(a.run)))
 	}
 	return errors.Join(errs...)
 }

@@ -27,7 +27,7 @@ func TestAlertsAfterResume(t *testing.T) {
 		disk := store.NewMem()
 		l, _ := openedLogs(t, disk)
 		var show strings.Builder
-		observe := func() *alerts { return &alerts{watch.New(), l.alerts, newDisplay(&show, false)} }
+		observe := func() *alerts { return &alerts{watch.New(), l.alerts, newDisplay(&show, false), "runs/a"} }
 		a := observe()
 		for step := 1; step <= steps; step++ {
 			if step == cut {
@@ -48,6 +48,9 @@ func TestAlertsAfterResume(t *testing.T) {
 		}
 		if got != want || strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, `{"step":10,"stage":"rl","rule":"reward_ignores_verdict","level":"warning","seen":"`) {
 			t.Errorf("cut at %d: alerts.jsonl holds\n%s, want\n%s", cut, got, want)
+		}
+		if !strings.Contains(show.String(), "run rlzero audit runs/a\n") {
+			t.Errorf("cut at %d: the command that is shown names no run: %s", cut, show.String())
 		}
 		if n := strings.Count(show.String(), "! step 10: warning: reward_ignores_verdict: "); n != 1 {
 			t.Errorf("cut at %d: the alert is shown %d times", cut, n)

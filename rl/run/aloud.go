@@ -94,7 +94,7 @@ func reading(r *eval.Result, full *recipe.Recipe, st *recipe.Stage) []string {
 		return []string{fmt.Sprintf("! none of the %d answers could be judged (%s): without verdicts rewards teach nothing. Correct the verifier or the rows", s.answers, reasonOf(s.reason))}
 	case s.always+s.sometimes == 0:
 		out := []string{fmt.Sprintf("! none of the %d answers to %s is right. Rewards can only strengthen right answers that the model already gives sometimes, and here it gives none", s.judged, all),
-			"  what to do, the likeliest first:"}
+			"  what to do, the most likely remedy first:"}
 		for i, text := range remedies(s, full, st) {
 			out = append(out, fmt.Sprintf("  %d. %s", i+1, text))
 		}
@@ -106,7 +106,7 @@ func reading(r *eval.Result, full *recipe.Recipe, st *recipe.Stage) []string {
 	}
 	words := "answers %s right sometimes, %d always, %d never: RL learns from the problems whose answers differ"
 	if s.partial > 0 {
-		words = "earns the full score or a part of it for %s sometimes, the full score for %d always, nothing for %d: RL learns from the problems whose answers differ"
+		words = "sometimes earns something for %s, always the full score for %d, nothing for %d: RL learns from the problems whose answers differ"
 	}
 	return []string{"  the model " + fmt.Sprintf(words, terminal.Count(s.sometimes, "problem", ""), s.always, s.never)}
 }
@@ -115,9 +115,9 @@ func reading(r *eval.Result, full *recipe.Recipe, st *recipe.Stage) []string {
 // evaluation shows.
 func remedies(s shown, full *recipe.Recipe, st *recipe.Stage) []string {
 	longest, half := full.MaxCompletion(st), s.answers/2
-	longer := fmt.Sprintf("longer answers: %d of %d are cut off at %s; --set stage.%s.sampling.max_completion_tokens=%d gives them more",
+	longer := fmt.Sprintf("longer answers: %d of %d are cut off at %s; --set stage.%s.sampling.max_completion_tokens=%d allows more",
 		s.cut, s.answers, terminal.Count(longest, "token", ""), st.Name, 4*longest)
-	verifier := fmt.Sprintf("another verifier (rlzero verifiers lists them), or a prompt that says how to answer (--set task.system=TEXT): the commonest verdict is %q, %d of %d",
+	verifier := fmt.Sprintf("another verifier (rlzero verifiers lists them), or a prompt that says how to answer (--set task.system=TEXT): the most common verdict is %q, %d of %d",
 		reasonOf(s.reason), s.times, s.answers)
 	out := []string{imitateFirst(full), easier(full), verifier}
 	switch {
@@ -154,7 +154,7 @@ func imitateFirst(full *recipe.Recipe) string {
 // easier says how to come to easier problems.
 func easier(full *recipe.Recipe) string {
 	if full.Task.FromData() {
-		return "easier rows, which the model answers right at times: rlzero eval MODEL --data FILE measures that"
+		return "easier rows, some of which the model already answers right: rlzero eval " + terminal.ShellWord(cmp.Or(full.Model.Path, "MODEL")) + " --data FILE measures that"
 	}
 	return fmt.Sprintf("easier problems: rlzero tasks show %s lists the settings", full.Task.Name)
 }

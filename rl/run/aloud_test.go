@@ -29,7 +29,7 @@ func evaluated(stop rollout.Stop, problems ...[2]verify.Verdict) *eval.Result {
 }
 
 // TestReading: what an evaluation shows is said before the first step of an rl stage, and where
-// no answer is right, what to do, the likeliest first.
+// no answer is right, what to do, the most likely remedy first.
 func TestReading(t *testing.T) {
 	right, wrong := verify.Accept("4", "", ""), verify.Reject("5", "", "5 is not 4")
 	unread, half := verify.Reject("", "", "no number stands in it"), verify.Verdict{Verdict: verify.Graded, Score: 0.5}
@@ -48,7 +48,7 @@ func TestReading(t *testing.T) {
 		order  []string // of what to do
 	}{
 		{"both", procedural, evaluated(rollout.EOS, [2]verify.Verdict{right, wrong}, both(right), both(wrong)), "  the model answers 1 problem right sometimes, 1 always, 1 never: ", nil},
-		{"part of the score", procedural, evaluated(rollout.EOS, both(half), both(wrong)), "  the model earns the full score or a part of it for 1 problem sometimes, the full score for 0 always, nothing for 1: ", nil},
+		{"part of the score", procedural, evaluated(rollout.EOS, both(half), both(wrong)), "  the model sometimes earns something for 1 problem, always the full score for 0, nothing for 1: ", nil},
 		{"all right", procedural, evaluated(rollout.EOS, both(right), both(right)), "! all 4 answers to 2 problems are right. Nothing is left", nil},
 		{"nothing judged", procedural, evaluated(rollout.EOS, both(verify.Abstain("no reference"))), "! none of the 2 answers could be judged (no reference): ", nil},
 		{"none right", procedural, evaluated(rollout.EOS, both(wrong), both(wrong)), dead,
@@ -58,7 +58,7 @@ func TestReading(t *testing.T) {
 		{"cut off", data, evaluated(rollout.Length, both(wrong), both(unread)), dead,
 			[]string{"4 of 4 are cut off at 512 tokens; --set stage.rl.sampling.max_completion_tokens=2048", "rlzero train sft-chat --set model.path='", "easier rows", "another verifier"}},
 		{"without an answer", data, evaluated(rollout.EOS, both(unread), [2]verify.Verdict{unread, wrong}), dead,
-			[]string{`the commonest verdict is "no number stands in it", 3 of 4`, "sft-chat", "easier rows", "0 of 4 are cut off"}},
+			[]string{`the most common verdict is "no number stands in it", 3 of 4`, "sft-chat", "easier rows", "0 of 4 are cut off"}},
 	} {
 		got := reading(c.result, c.recipe, &c.recipe.Stages[len(c.recipe.Stages)-1])
 		if len(got) == 0 || !strings.HasPrefix(got[0], c.first) {

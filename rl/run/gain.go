@@ -90,9 +90,9 @@ func gainOf(drawing, step float64, st recipe.RL) string {
 	text := fmt.Sprintf("drawing completions takes %.0f %% of a step: ", 100*share)
 	most := 1 / (1 - share)
 	if most >= 100 {
-		return text + "it gets faster with each worker"
+		return text + "each worker makes it faster"
 	}
-	takes := fmt.Sprintf("takes %s like this device", terminal.Count(int(math.Ceil(share*most*float64(st.UpdatesPerRollout))), "worker", ""))
+	takes := fmt.Sprintf("takes %s as fast as this device", terminal.Count(int(math.Ceil(share*most*float64(st.UpdatesPerRollout))), "worker", ""))
 	if most >= 10 {
 		most = math.Round(most)
 	}

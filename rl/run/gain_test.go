@@ -53,11 +53,11 @@ func TestGain(t *testing.T) {
 		drawing, step float64
 		lag, updates  int
 	}{
-		"24 % of a step: workers can make it at most 1.3 times as fast; with lag = 1 that takes 1 worker like this device":                   {0.24, 1, 0, 1},
-		"50 % of a step: workers can make it at most 2 times as fast; with lag = 1 that takes 2 workers like this device":                    {2, 4, 0, 2},
-		"75 % of a step: workers can make it at most 4 times as fast; that takes 3 workers like this device, as they draw while it learns":   {3, 4, 1, 1},
-		"99 % of a step: workers can make it at most 91 times as fast; that takes 90 workers like this device, as they draw while it learns": {0.989, 1, 3, 1},
-		"100 % of a step: it gets faster with each worker":                                                                                   {1, 1, 0, 1},
+		"24 % of a step: workers can make it at most 1.3 times as fast; with lag = 1 that takes 1 worker as fast as this device":                   {0.24, 1, 0, 1},
+		"50 % of a step: workers can make it at most 2 times as fast; with lag = 1 that takes 2 workers as fast as this device":                    {2, 4, 0, 2},
+		"75 % of a step: workers can make it at most 4 times as fast; that takes 3 workers as fast as this device, as they draw while it learns":   {3, 4, 1, 1},
+		"99 % of a step: workers can make it at most 91 times as fast; that takes 90 workers as fast as this device, as they draw while it learns": {0.989, 1, 3, 1},
+		"100 % of a step: each worker makes it faster": {1, 1, 0, 1},
 	} {
 		if got := gainOf(c.drawing, c.step, recipe.RL{Lag: c.lag, UpdatesPerRollout: c.updates}); !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want %q", got, want)

@@ -227,7 +227,7 @@ func TestLagging(t *testing.T) {
 	} {
 		r := shortRecipe(t, append(slices.Clone(small), c.sets...)...)
 		notes := strings.Join(train.Lagging(r), "\n")
-		if strings.Contains(notes, "warning: stage rl: the loss does not read old") != c.want || (notes == "") != slices.Contains([]string{"no lag", "a replay to correct", "a hint to correct"}, name) ||
+		if strings.Contains(notes, "as the loss does not read old") != c.want || (notes == "") != slices.Contains([]string{"no lag", "a replay to correct", "a hint to correct"}, name) ||
 			strings.Contains(notes, "does nothing") != (name == "no lag to correct") {
 			t.Errorf("%s: %q", name, notes)
 		}

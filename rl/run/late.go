@@ -30,7 +30,7 @@ func (r *run) back(err error) error {
 		from = fmt.Sprintf("step %d", left.Step())
 	}
 	if n > 0 {
-		err = fmt.Errorf("%w; what may hold some of it was set aside: %s, renamed to step-NNNNNN.aside", err, terminal.Count(n, "checkpoint", ""))
+		err = fmt.Errorf("%w; checkpoints that may contain some of it were set aside: %s, renamed to step-NNNNNN.aside", err, terminal.Count(n, "checkpoint", ""))
 	}
 	return hint.With(err, "to continue from %s: rlzero train --resume --run %s", from, terminal.ShellWord(r.folder.Dir()))
 }

@@ -148,7 +148,7 @@ func (r *run) tellLonger() error {
 	default:
 		r.display.show.Line("! a run that had this length from the beginning would differ: %s; the %s before had the old length", strings.Join(reasons, ", "), terminal.Count(done, "step", ""))
 		if st.Kind != recipe.KindSFT {
-			r.display.show.Line("  learning rate: %.3g in the step before, %.3g in the next", was.LearningRate(done-1), st.LearningRate(done))
+			r.display.show.Line("  learning rate: %.3g in the last step, %.3g in the next", was.LearningRate(done-1), st.LearningRate(done))
 		}
 	}
 	return nil

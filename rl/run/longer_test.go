@@ -44,7 +44,7 @@ func TestLonger(t *testing.T) {
 	}{
 		{"replay, states, curriculum", slices.Concat(lagged, []string{"stage.rl.lag=0"}), same},
 		{"lag", slices.Concat(lagged, []string{"stage.rl.lag=1"}), other + "with lag = 1 the next steps would have been drawn already; the 4 steps before had the old length"},
-		{"cosine", slices.Concat(small, []string{"stage.rl.optimizer.schedule=cosine"}), other + "schedule = \"cosine\" depends on the number of steps; the 4 steps before had the old length\n  learning rate: 0.00477 in the step before, 0.0154 in the next\n"},
+		{"cosine", slices.Concat(small, []string{"stage.rl.optimizer.schedule=cosine"}), other + "schedule = \"cosine\" depends on the number of steps; the 4 steps before had the old length\n  learning rate: 0.00477 in the last step, 0.0154 in the next\n"},
 		{"progress", slices.Concat(small, []string{"stage.rl.reward=random*progress"}), other + "its formulas read progress"},
 		{"steps of numbers", slices.Concat(small, []string{`stage.rl.numbers={temperature = "1 + 1/steps"}`}), other + "its formulas read steps"},
 	} {

@@ -22,7 +22,7 @@ func modelOf(r *recipe.Recipe) (store.Found, error) {
 		return store.Found{}, nil
 	}
 	found, err := store.FindModel(r.Model.Path, "")
-	return found, hint.With(err, "name another model with --set model.path=FOLDER")
+	return found, hint.With(err, "name the folder of your model with --set model.path=FOLDER")
 }
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before

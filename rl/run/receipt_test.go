@@ -330,7 +330,7 @@ func TestOtherTokenizer(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000002")))
 	o := Options{Opened: opened(t, receiptRecipe(t, "model.path="+start)), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
 	edit(t, filepath.Join(start, "config.json"), "rope_theta", "rope_theta_of_no_one")
-	if _, err := Train(t.Context(), o); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "the run began with another config.json") {
+	if _, err := Train(t.Context(), o); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "config.json is not the one that the run began with") {
 		t.Errorf("another config: %v", err)
 	}
 	edit(t, filepath.Join(start, "config.json"), "rope_theta_of_no_one", "rope_theta")

@@ -96,5 +96,5 @@ func elsewhere(dir string, here State) []string {
 	about := func(s State) string {
 		return fmt.Sprintf("%s, numerics version %s, formulas version %d", s.Device, s.Numerics, s.Formulas)
 	}
-	return []string{fmt.Sprintf("warning: run %s was computed on %s; this is %s: the steps take the same groups, and come to other bytes", dir, about(there), about(here))}
+	return []string{fmt.Sprintf("warning: run %s was computed on %s; this is %s: the steps take the same groups, but come to different bytes", dir, about(there), about(here))}
 }

@@ -57,7 +57,7 @@ func TestReplayRefused(t *testing.T) {
 		must(t, os.WriteFile(file, was, 0o600))
 	}
 	late := strings.ReplaceAll(text, `{"step":3,"prompt":0,"version":0}`, `{"step":3,"prompt":0,"version":2}`)
-	refused("a group that comes too late", record.ScheduleFile, late, "schedule.jsonl: step 2 leaves prompt 0 of step 1, but lag = 1 lets none come later")
+	refused("a group that comes too late", record.ScheduleFile, late, "schedule.jsonl: step 2 leaves out prompt 0 of step 1, but with lag = 1 it cannot come later")
 	refused("no text", record.ScheduleFile, "\xff\n", "schedule.jsonl: line 1: not UTF-8 text")
 	refused("no origin", originFile, "null", "found null; accepted: an object")
 	for _, c := range checkpointDirs(t, base)[1:] {

@@ -225,7 +225,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	if r.state.At.Total > 0 {
 		again += " with --set model.path=" + terminal.ShellWord(r.folder.Dir())
 	}
-	err := fmt.Errorf("%w; they are the last lines of %s", cause, record.CompletionsFile)
+	err := fmt.Errorf("%w; these completions are the last lines of %s", cause, record.CompletionsFile)
 	err = hint.With(err, "if this machine is the cause (no Python, an unreadable database), fix it and continue with --resume")
 	return hint.With(err, "%s", again)
 }

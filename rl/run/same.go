@@ -162,7 +162,7 @@ func unsaved(r *recipe.Recipe, dir string) error {
 		if every := first.CheckpointEvery; !ok || stage == first.Name && (every == 0 || step <= every) {
 			return nil
 		}
-		return hint.With(fmt.Errorf("%w: run %s cannot be continued: its checkpoints are gone. The line is of step %d in stage %s, after the first one was written. Nothing was changed",
+		return hint.With(fmt.Errorf("%w: run %s cannot be continued: its checkpoints are gone. This line is of step %d in stage %s, after the first checkpoint was written. Nothing was changed",
 			lines.ErrInput, dir, step, stage), "restore the folder %s, or start a new run in another folder", terminal.ShellWord(checkpoints))
 	})
 	if errors.Is(err, os.ErrNotExist) {

@@ -147,13 +147,13 @@ func (s *standing) choose() store.Choice {
 	take, why := store.TakeLast, ""
 	switch d := s.Behind; {
 	case s.Best == nil:
-		why = "no best one is kept"
+		why = "no best model is kept"
 	case s.Last == nil:
 		why = "nothing was evaluated since the run continued"
 	case d == nil || d.Mean >= 0:
 		why = "no evaluation was better"
 	case d.High < 0:
-		take, why = store.TakeBest, fmt.Sprintf("the last evaluation, at step %d, is below the best, at step %d: %s. The best was chosen by its figure, which is therefore likely too high", s.Last.Step, s.Best.Step, d)
+		take, why = store.TakeBest, fmt.Sprintf("the last evaluation, at step %d, is below the best, at step %d: %s. The best was chosen for its figure, so that figure is likely too high", s.Last.Step, s.Best.Step, d)
 	default:
 		why = fmt.Sprintf("the last evaluation, at step %d, is not below the best, at step %d, beyond chance: %s", s.Last.Step, s.Best.Step, d)
 	}

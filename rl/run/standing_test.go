@@ -34,7 +34,7 @@ func TestChoice(t *testing.T) {
 		best, last *Evaluation
 		take, why  string
 	}{
-		{"none is kept", nil, scored(9, 1, 2), store.TakeLast, "no best one is kept"},
+		{"none is kept", nil, scored(9, 1, 2), store.TakeLast, "no best model is kept"},
 		{"nothing since", scored(3, 1, 2), nil, store.TakeLast, "nothing was evaluated since the run continued"},
 		{"the same", scored(9, 1, 2), scored(9, 1, 2), store.TakeLast, "no evaluation was better"},
 		// Half of the problems are never right, so each mean has a wide interval, in which the other lies;

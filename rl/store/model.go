@@ -91,13 +91,13 @@ func modelOfRun(run, which string) (Found, error) {
 		best, err := BestModel(OS(), run)
 		switch {
 		case err == nil && best != nil:
-			return Found{Dir: best.Dir(), Note: fmt.Sprintf("%s: the best model, that of step %d%s", run, best.Step(), why), OnHeldOut: true}, nil
+			return Found{Dir: best.Dir(), Note: fmt.Sprintf("%s: the best model, from step %d%s", run, best.Step(), why), OnHeldOut: true}, nil
 		case which != "" && err == nil:
 			return Found{}, hint.With(fmt.Errorf("%w: run %s has kept no best model", lines.ErrInput, run), "--checkpoint last takes the newest; keep_best = true in [checkpoint], the default, keeps the best where a run evaluates")
 		case which != "":
 			return Found{}, fmt.Errorf("%w: %w", lines.ErrInput, err)
 		}
-		why = ", as the best is not there"
+		why = ", as the best is not available"
 		if err != nil {
 			why += fmt.Sprintf(": %v", err)
 		}
@@ -112,7 +112,7 @@ func modelOfRun(run, which string) (Found, error) {
 	if err != nil {
 		return Found{Warnings: warnings}, err
 	}
-	return Found{Dir: ckpt.Dir(), Warnings: warnings, Note: fmt.Sprintf("%s: the last checkpoint, that of step %d%s", run, ckpt.Step(), why)}, nil
+	return Found{Dir: ckpt.Dir(), Warnings: warnings, Note: fmt.Sprintf("%s: the last checkpoint, from step %d%s", run, ckpt.Step(), why)}, nil
 }
 
 // choiceOf is the run's own choice; the last where it has none.

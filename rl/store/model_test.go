@@ -35,31 +35,31 @@ func TestFindModel(t *testing.T) {
 			t.Errorf("%s, %q: %+v, %v; want an error with %q", path, which, found, err, want)
 		}
 	}
-	check(dir, "", model, dir+": the last checkpoint, that of step 3", false)
+	check(dir, "", model, dir+": the last checkpoint, from step 3", false)
 	refused(dir, "best", "has kept no best model")
 	result("best", "it is better")
-	check(dir, "", model, dir+": the last checkpoint, that of step 3, as the best is not there", false)
+	check(dir, "", model, dir+": the last checkpoint, from step 3, as the best is not available", false)
 
 	must(t, r.SaveBest(2, files))
 	best := filepath.Join(dir, bestDir, stepName(2))
-	check(dir, "", best, dir+": the best model, that of step 2: it is better", true)
-	check(dir, "best", best, dir+": the best model, that of step 2", true)
-	check(dir, "last", model, dir+": the last checkpoint, that of step 3", false)
+	check(dir, "", best, dir+": the best model, from step 2: it is better", true)
+	check(dir, "best", best, dir+": the best model, from step 2", true)
+	check(dir, "last", model, dir+": the last checkpoint, from step 3", false)
 	check(dir, "1", filepath.Join(dir, checkpointsDir, stepName(1)), dir+": the model of step 1", false)
 	result("last", "no evaluation was better")
-	check(dir, "", model, dir+": the last checkpoint, that of step 3: no evaluation was better", false)
+	check(dir, "", model, dir+": the last checkpoint, from step 3: no evaluation was better", false)
 	refused(dir, "4", "has no model --checkpoint 4; accepted: last, best, and the steps 1, 2, 3")
 	refused(dir, "bets", "has no model --checkpoint bets; accepted: last, best, and the steps 1, 2, 3")
 	refused(best, "last", "no run folder")
 	check(best, "", best, "", false)
 	for _, text := range []string{"", "{", `{"take": "../..", "why": "x"}`} { // what no run wrote is no choice
 		must(t, r.WriteFile(ResultFile, []byte(text)))
-		check(dir, "", model, dir+": the last checkpoint, that of step 3", false)
+		check(dir, "", model, dir+": the last checkpoint, from step 3", false)
 	}
 	result("best", "it is better")
 	must(t, os.WriteFile(filepath.Join(best, "config.json"), []byte("{ }"), 0o644))
 	found, err := FindModel(dir, "")
-	if err != nil || found.Dir != model || found.OnHeldOut || !strings.Contains(found.Note, "as the best is not there: the best model "+best+" is incomplete or damaged") {
+	if err != nil || found.Dir != model || found.OnHeldOut || !strings.Contains(found.Note, "as the best is not available: the best model "+best+" is incomplete or damaged") {
 		t.Errorf("a damaged best model: %+v, %v", found, err)
 	}
 	refused(dir, "best", "is incomplete or damaged")

@@ -29,7 +29,7 @@ not checked.
 
 Demonstrations: each sign is misread with probability careless (if the total stays in
 range); the additions are correct. With probability brief the first steps are left out,
-as in 14-3=11: each number of them that leaves a step is as likely.
+as in 14-3=11: every number of them that leaves a step is equally likely.
 
 ` + describeSettings(defaultChainSum()),
 		New: func() Task { return defaultChainSum() },

@@ -14,23 +14,23 @@ import (
 func init() {
 	register(Family{
 		Name:    "composition",
-		Summary: "apply made-up functions on strings, one to the result of another",
-		Doc: `composition: apply functions on strings of letters, the innermost first, with every result.
+		Summary: "apply made-up functions to strings, each to the result of the one before",
+		Doc: `composition: apply functions to strings of letters, the innermost first, and write every result.
 
     .CAeabh:               hbae=icbf=icbf
 
 A capital is a function, and a dot leaves the string as it is: it fills problems of a smaller
-depth up to the same length. What a capital means is told nowhere.
+depth up to the same length. Nothing says what a capital means.
 
 ` + describeFunctions() + `
-A problem has min_depth to max_depth functions, each depth as likely. One problem in 16 is
+A problem has min_depth to max_depth functions, all depths equally likely. One problem in 16 is
 held out, chosen by the CRC-32 of its text.
 
 Right: the completion ends, and the string after its last "=" is the right one. The results
 before it are not checked.
 
-Demonstrations: the innermost shown_depth functions are applied as they are; in place of each
-of the others one is drawn at random, so that they are right by chance.
+Demonstrations: the innermost shown_depth functions are applied correctly. In place of each of
+the others a random one is drawn, so that they are right only by chance.
 
 ` + describeSettings(defaultComposition()),
 		New: func() Task { return defaultComposition() },
@@ -103,7 +103,7 @@ type composition struct {
 	Letters    int `toml:"letters" range:"[1,16]" about:"length of the strings"`
 	MinDepth   int `toml:"min_depth" range:"[1,8]" about:"smallest number of functions"`
 	MaxDepth   int `toml:"max_depth" range:"[1,8]" about:"largest number of functions; at least min_depth"`
-	ShownDepth int `toml:"shown_depth" range:"[0,8]" about:"how many functions a demonstration applies as they are, the innermost first"`
+	ShownDepth int `toml:"shown_depth" range:"[0,8]" about:"how many functions a demonstration applies correctly, from the innermost on"`
 }
 
 var _ Demonstrator = (*composition)(nil)

@@ -17,30 +17,31 @@ import (
 func init() {
 	register(Family{
 		Name:    "guess",
-		Summary: "guess a hidden number of a range in a few turns: after each guess it says greater or smaller",
-		Doc: `guess: guess a hidden number of a range in a few turns.
+		Summary: "find a hidden number in a few turns: each reply says whether it is greater or smaller",
+		Doc: `guess: find a hidden number of a range in a few turns.
 
     40 - 70:   55   >   63   <   59   >   61
 
-The prompt is a range of numbers. The number is drawn for each sample, all of the range alike,
-and is no part of the problem. A turn is one number; the reply is > if the hidden number is
-greater, < if it is smaller, and ? if the turn is no number. With recap it says after that which
-numbers are left, as the prompt does: > 56 - 70: for example. One range in 16 is held out, chosen by
-the CRC-32 of its canonical form "40-70".
+The prompt is a range of numbers. The hidden number is drawn for each sample, every number of the
+range with equal probability, and is not part of the problem. A turn is one number. The reply is > if
+the hidden number is greater, < if it is smaller, and ? if the turn is not a number. With recap it
+also says which numbers are left, as the prompt does: > 56 - 70: for example. One range in 16 is held
+out, chosen by the CRC-32 of its canonical form "40-70".
 
-Right: a turn is the hidden number. Wrong: it is not found in the turns that there are.
+Right: a turn is the hidden number. Wrong: no turn is.
 
-Halving what is left finds every number: with 5 turns any of 31. Random guesses find it with
+Halving the range always finds the number: with 5 turns, any of 31. Random guesses find it with
 probability 1 - (1 - 1/size)^turns, which is 0.151.
 
-Demonstrations: with probability aimed a turn halves what is left. Otherwise it is any number
-that the replies so far allow.
+Demonstrations: with probability aimed, a turn halves the range that is left. Otherwise it is any
+number that the replies so far allow.
 
-The reward of a turn is what it tells, as a share of all there is to know: with b numbers left
-before it and a after it (b + 1)/(a + 1) in bits, over size + 1 in bits. A turn that finds the number
-leaves none, so that the turns of an episode come to 1 exactly if it is found. Halving tells the most.
+The reward of a turn is what it reveals, as a share of all there is to know. With b numbers left
+before it and a after it, that is (b + 1)/(a + 1) in bits, divided by size + 1 in bits. A turn that
+finds the number leaves none, so the turns of an episode add up to 1 exactly if it is found. Halving
+reveals the most.
 
-Facts of a turn: left, how many numbers it leaves.
+Facts of a turn: left, the number of numbers that it leaves.
 
 ` + describeSettings(defaultGuess()),
 		New: func() Task { return defaultGuess() },
@@ -77,11 +78,11 @@ func defaultGuess() *guess { return &guess{Size: 31, Largest: 127, Most: 5, Aime
 
 // guess is the task "guess".
 type guess struct {
-	Size    int     `toml:"size" range:"[3,1023]" about:"how many numbers a range has; at most 2^turns - 1, which halving needs"`
-	Largest int     `toml:"largest" range:"[3,9999]" about:"the largest number of the ranges; at least size"`
-	Most    int     `toml:"turns" range:"[2,10]" about:"guesses of an episode"`
+	Size    int     `toml:"size" range:"[3,1023]" about:"how many numbers a range has; at most 2^turns - 1, so that halving can find each"`
+	Largest int     `toml:"largest" range:"[3,9999]" about:"the largest number in any range; at least size"`
+	Most    int     `toml:"turns" range:"[2,10]" about:"guesses in an episode"`
 	Recap   bool    `toml:"recap" about:"replies say which numbers are left"`
-	Aimed   float64 `toml:"aimed" range:"[0,1]" about:"share of the turns of demonstrations that halve what is left"`
+	Aimed   float64 `toml:"aimed" range:"[0,1]" about:"share of the turns in demonstrations that halve the range that is left"`
 }
 
 var _ interface {
@@ -108,7 +109,7 @@ func (g *guess) Validate() error {
 
 // Difficulty implements [Task].
 func (g *guess) Difficulty() string {
-	return fmt.Sprintf("%d numbers in a row from 0 to %d, %d guesses; %.4g %% of the turns of demonstrations halve what is left", g.Size, g.Largest, g.Most, 100*g.Aimed)
+	return fmt.Sprintf("%d numbers in a row from 0 to %d, %d guesses; %.4g %% of the turns in demonstrations halve the range", g.Size, g.Largest, g.Most, 100*g.Aimed)
 }
 
 // Draw implements [Task].

@@ -13,12 +13,12 @@ func init() {
 	type settings struct {
 		MinHops   int `toml:"min_hops" range:"[1,16]" about:"minimum number of places after the first one"`
 		MaxHops   int `toml:"max_hops" range:"[1,16]" about:"maximum number of places after the first one"`
-		MinDecoys int `toml:"min_decoys" range:"[1,500]" about:"minimum number of other ways"`
-		MaxDecoys int `toml:"max_decoys" range:"[1,500]" about:"maximum number of other ways"`
+		MinDecoys int `toml:"min_decoys" range:"[1,500]" about:"minimum number of other chains"`
+		MaxDecoys int `toml:"max_decoys" range:"[1,500]" about:"maximum number of other chains"`
 	}
 	generate(family[settings]{
-		name: "key_chain", summary: "follow a way through many sentences to its end",
-		about:  "follow a way from place to place, told in sentences that stand in disorder among those of other ways, and find what lies at its end. Rows have the number of hops. Right: that word, in any case.",
+		name: "key_chain", summary: "follow a chain of places through many sentences to its end",
+		about:  "follow a chain of places, told in sentences that are shuffled with those of other chains, and find what lies at its end. Rows give the number of hops. Right: that word, in any case.",
 		format: "The answer is one word.", defaults: settings{2, 4, 3, 8}, check: sameFold,
 		curriculum: []Attribute{
 			{"hops", []float64{2, 4, 8, 16}, []string{"min_hops", "max_hops"}},

@@ -57,7 +57,7 @@ func (f Family) Changed(t Task, numbers map[string]float64) (Task, error) {
 		switch fields[i].Value().(type) {
 		case int:
 			if x != math.Trunc(x) {
-				return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is no whole number; accepted: %s", x, fields[i].Accepted())}
+				return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is not a whole number; accepted: %s", x, fields[i].Accepted())}
 			}
 		case float64:
 		default:

@@ -179,17 +179,17 @@ func (q *byArrival) follow(ctx context.Context, at Position, line []record.Arriv
 		w := open[[2]int{a.Step, a.Prompt}]
 		switch {
 		case w == nil:
-			return nil, fail("has prompt %d of step %d, which is not open then", a.Prompt, a.Step)
+			return nil, fail("has prompt %d of step %d, which is not open at that point", a.Prompt, a.Step)
 		case w.Drawn == nil:
-			return nil, fail("has prompt %d of step %d by the weights after update %d, which the run has not drawn by then: it is at update %d", a.Prompt, a.Step, a.Version, version)
+			return nil, fail("has prompt %d of step %d by the weights after update %d, with which the run has not drawn yet: it is at update %d", a.Prompt, a.Step, a.Version, version)
 		case w.arrived() != a:
-			return nil, fail("has prompt %d of step %d by the weights after update %d, but those after update %d drew it", a.Prompt, a.Step, a.Version, w.arrived().Version)
+			return nil, fail("has prompt %d of step %d by the weights after update %d, but the weights after update %d drew it", a.Prompt, a.Step, a.Version, w.arrived().Version)
 		}
 		chosen = append(chosen, w)
 	}
 	for _, w := range q.groups {
 		if w.At.Step+q.drawer.whole.Lag <= at.Step && !slices.Contains(chosen, w) {
-			return nil, fail("leaves prompt %d of step %d, but lag = %d lets none come later", w.Place, w.At.Total+1, q.drawer.whole.Lag)
+			return nil, fail("leaves out prompt %d of step %d, but with lag = %d it cannot come later", w.Place, w.At.Total+1, q.drawer.whole.Lag)
 		}
 	}
 	return chosen, nil

@@ -227,7 +227,7 @@ func enoughScored(d *Drawn) error {
 	}
 	limit := fmt.Sprintf("but max_not_scored is %v", st.RL.MaxNotScored)
 	if st.RL.MaxNotScored == 1 {
-		limit = "and a step learns from those that do"
+		limit = "so that none is left to learn from"
 	}
 	return &notScored{d, fmt.Sprintf("%d of the %d completions in step %d of stage %s have no score, %s; the reason of %d of them: %s",
 		u.count, n, d.At.Step+1, st.Name, limit, u.why[u.commonest], u.commonest)}

@@ -270,7 +270,7 @@ func TestOldOpenSteps(t *testing.T) {
 		queues := map[string]queue{"drawn": &inTurn{drawer: d}, "arrival": &byArrival{drawer: d}}
 		dir := checkpoint(t, map[string]func(io.Writer) error{oldStepsFile: writeSteps([]int{})})
 		err := queues[order].Load(dir)
-		if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "in trainer/ahead.json, as releases of rlzero before this one did") || !strings.Contains(strings.Join(hint.All(err), "\n"), "continue the run with the release that wrote the checkpoint") {
+		if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "in trainer/ahead.json, as earlier releases of rlzero did") || !strings.Contains(strings.Join(hint.All(err), "\n"), "continue the run with the release that wrote the checkpoint") {
 			t.Errorf("%s: %v, %v", order, err, hint.All(err))
 		}
 		files, err := queues[order].Save()

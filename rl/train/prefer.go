@@ -21,7 +21,7 @@ type preference struct{ rowStage }
 func newPreference(p Parts, index int) (Stage, error) {
 	l, err := newRowStage(p, index)
 	if n := len(p.HeldOut.Problems); err == nil && n < 2 && slices.Contains(l.method.Needs(), "mismatched") {
-		err = l.blamed(fmt.Errorf("%w: the method reads mismatched, each prompt with the completion of another, also of the held-out rows that it is tested on: found %d, accepted: at least 2", lines.ErrInput, n))
+		err = l.blamed(fmt.Errorf("%w: too few held-out rows: the method reads mismatched, a prompt with the completion of another row, when it is tested too; found %d, accepted: at least 2", lines.ErrInput, n))
 		err = hint.With(err, "raise task.eval_problems, or hold out more rows with task.held_out")
 	}
 	return &preference{l}, err

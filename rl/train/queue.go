@@ -163,6 +163,6 @@ func readSteps(dir string, into any) error {
 	if _, old := os.Stat(filepath.Join(dir, filepath.FromSlash(oldStepsFile))); old != nil {
 		return err
 	}
-	err = fmt.Errorf("%w: checkpoint %s keeps the steps that are drawn and not learned from in %s, as releases of rlzero before this one did", lines.ErrInput, dir, oldStepsFile)
+	err = fmt.Errorf("%w: checkpoint %s keeps the steps that are drawn but not yet learned from in %s, as earlier releases of rlzero did", lines.ErrInput, dir, oldStepsFile)
 	return hint.With(err, "continue the run with the release that wrote the checkpoint, the last one before %s took the place of %s; or start a new run with --set model.path=%s", stepsFile, oldStepsFile, terminal.ShellWord(dir))
 }

@@ -74,6 +74,6 @@ func valueOf(x subject, fact string) ([]formula.Column, error) {
 		if k := slices.IndexFunc(terms, func(t reward.Term) bool { return t.Name == name }); k >= 0 {
 			return terms[k].Value, "reward." + name + " has no value"
 		}
-		return math.NaN(), "a stored group has its reward alone"
+		return math.NaN(), "a stored group has only its reward"
 	})}, nil
 }

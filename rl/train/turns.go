@@ -31,7 +31,7 @@ func ofTurns(value func(t *rollout.Turn, name string) (float64, string)) func(x 
 		c := formula.Column{Level: formula.Segment, Why: map[int]string{}}
 		for i := range x.cs {
 			for _, s := range x.cs[i].From.Turns(x.cs[i].Sample) {
-				v, why := math.NaN(), "the world broke in the turn, or did not see it"
+				v, why := math.NaN(), "the world failed in this turn, or did not see it"
 				if s.Turn != nil {
 					v, why = value(s.Turn, name)
 				}

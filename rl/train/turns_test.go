@@ -243,7 +243,7 @@ func TestEpisodesRefused(t *testing.T) {
 		"task.episode=7":              "a table [task.episode]",
 		"stage.warm-up.show={answer}": "stage.warm-up.show does not go with task guess, whose demonstrations are episodes",
 		"task.settings.size=32":       "at most 2^turns - 1 = 31",
-		"stage.rl.algorithm={preset=\"grpo\", segments=\"lines\", advantage=\"own*turn_reward\"}": "cuts completions in another way than into turns, and formulas read turn_reward",
+		"stage.rl.algorithm={preset=\"grpo\", segments=\"lines\", advantage=\"own*turn_reward\"}": "does not cut completions into turns, but formulas read turn_reward",
 	} {
 		_, err := recipe.Load("guess-tiny", []string{set})
 		if !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), want) {

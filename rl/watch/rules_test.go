@@ -3,6 +3,7 @@ package watch
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -168,6 +169,20 @@ func TestTexts(t *testing.T) {
 	a := Alert{Rule: "length", Level: Warning, Seen: "a", Against: "b", Do: "C"}
 	if got := a.String(); got != "warning: length: a; b. C" {
 		t.Error(got)
+	}
+}
+
+// TestOf: every command that an alert names can be pasted once the run is known.
+func TestOf(t *testing.T) {
+	for _, a := range Rules() {
+		a.Step = 12
+		if got := a.Of("'my runs/a'").Do; regexp.MustCompile(`\b(RUN|N)\b`).MatchString(got) {
+			t.Errorf("%s still says %q", a.Rule, got)
+		}
+	}
+	a := Alert{Step: 12, Do: "Look: rlzero show RUN --step N"}
+	if got, want := a.Of("'my runs/a'").Do, "Look: rlzero show 'my runs/a' --step 12"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Level says how bad it is.
@@ -32,6 +33,13 @@ type Alert struct {
 // String is the alert as one line for people.
 func (a Alert) String() string {
 	return fmt.Sprintf("%s: %s: %s; %s. %s", a.Level, a.Rule, a.Seen, a.Against, a.Do)
+}
+
+// Of is the alert with commands that can be pasted: they name the run, as a word of the shell, and
+// the step. The log has them in general terms, since a folder may be moved.
+func (a Alert) Of(run string) Alert {
+	a.Do = strings.NewReplacer("RUN", run, "--step N", fmt.Sprintf("--step %d", a.Step)).Replace(a.Do)
+	return a
 }
 
 // rearm is how many steps a rule must not hold before it may be raised again.

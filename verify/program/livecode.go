@@ -135,7 +135,7 @@ const (
 // unpickle returns the string of a pickle that holds nothing else. Pickles can call any
 // function of Python's, so no other is read.
 func unpickle(data []byte) ([]byte, error) {
-	wrong := errors.New("the packed tests are no pickled string")
+	wrong := errors.New("the packed tests are not a pickled string")
 	for len(data) > 0 {
 		code := data[0]
 		data = data[1:]

@@ -91,7 +91,7 @@ func (v python) Check(row verify.Problem) error {
 // machine's own interpreter alone.
 func (v python) Engine() (verify.Engine, error) {
 	if v.Python != "" || v.UnsafeLocal {
-		return verify.Engine{}, errors.New("options python and unsafe_local are for one machine")
+		return verify.Engine{}, errors.New("options python and unsafe_local hold only on one machine")
 	}
 	if v.judging() {
 		return verify.Engine{}, errors.New("a function of the user's judges on the user's machine")

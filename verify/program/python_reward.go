@@ -15,14 +15,14 @@ import (
 const maxRewardText = 1 << 20
 
 const rewardDoc = `
-With the option reward the completion is no program: a function of yours in Python judges it, in
-the same box, and the row needs no tests.
+With the option reward, the completion is not a program: a Python function of your own judges it,
+in the same box, and the row needs no tests.
 
    def reward(row, completion):
        return completion.strip() == row["answer"]
 
-It returns True or False, a number, or None for a completion that is not to be scored; a text
-after it is the reason, and a dict of numbers after that are values which a reward can name:
+It returns True or False, a number, or None for a completion that is not to be scored. After that
+it may give a text, the reason, and a dict of numbers, which a reward can name:
 return 0.5, "one of two", {"blocks": 2}. row is a dict with answer, question, id and all other
 columns.
 

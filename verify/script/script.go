@@ -58,19 +58,19 @@ func init() {
 	})
 }
 
-const doc = `starlark: what a function of yours says.
+const doc = `starlark: the score that a function of your own returns.
 
    def reward(row, completion):
        return completion.strip() == row["answer"]
 
-It returns True or False, a number, or None for a completion that is not to be scored; a text
-after it is the reason, and a dict of numbers after that are values which a reward can name:
+It returns True or False, a number, or None for a completion that is not to be scored. After that
+it may give a text, the reason, and a dict of numbers, which a reward can name:
 return 0.5, "one of two", {"blocks": 2}.
 
-row["answer"] or row.answer, row.question and row.id are the row's, row["NAME"] is any other
-column, row.get("NAME") is None where there is none, and "NAME" in row says whether there is
-one. Starlark is a small Python without files, network, clock and chance
-(https://github.com/google/starlark-go/blob/master/doc/spec.md); there are the modules
+row["answer"] or row.answer, row.question and row.id come from the row. row["NAME"] is any other
+column, row.get("NAME") is None if there is no such column, and "NAME" in row says whether there
+is one. Starlark is a small dialect of Python without files, network, clock or random numbers
+(https://github.com/google/starlark-go/blob/master/doc/spec.md). It has the modules
 
    json   decode(text), encode(value)
    math   sqrt, floor, log, pow ... (https://pkg.go.dev/go.starlark.net/lib/math)
@@ -83,9 +83,9 @@ file    the script; a recipe has task.starlark = "FILE" for verifier and option
 source  its text, in place of a file; the recipe of a run has it
 range   smallest and largest number that it returns. Default [0, 1].
 
-A completion may take 1,000,000 steps and 4 s of processor time, and those of a step of a run
-100,000 steps each on average. Not scored: a completion on which the script fails. A model may
-learn to make it fail, so return 0 for what cannot be read.
+A completion may take 1,000,000 steps and 4 s of processor time; the completions of a step of a
+run may take 100,000 steps each on average. Not scored: a completion on which the script fails. A
+model may learn to make it fail, so return 0 for what cannot be read.
 `
 
 // options are those of the verifier "starlark".

@@ -20,7 +20,7 @@ var filters map[string]filter
 // refusedFilters are Jinja's filters that are not here, with the reason.
 var refusedFilters = map[string]string{
 	"random": "a prompt does not depend on chance",
-	"urlize": "a prompt is no HTML", "xmlattr": "a prompt is no HTML", "striptags": "a prompt is no HTML",
+	"urlize": "a prompt is not HTML", "xmlattr": "a prompt is not HTML", "striptags": "a prompt is not HTML",
 	"pprint": "use tojson", "wordwrap": "wrap the text before it is given to the template",
 }
 

@@ -326,7 +326,7 @@ func (l *lexer) number() error {
 		text = rest[:n]
 		f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 		if err != nil && f == 0 {
-			return failAt(l.pos, "found the number %q, which is no float", clip(text))
+			return failAt(l.pos, "found the number %q, which is not a valid float", clip(text))
 		}
 		l.tokens = append(l.tokens, token{kind: tokNumber, text: text, value: f, pos: l.pos})
 		l.pos += n
@@ -335,7 +335,7 @@ func (l *lexer) number() error {
 	text = rest[:integerLength(rest)]
 	n, ok := new(big.Int).SetString(text, 0)
 	if !ok || len(text) > maxDigits {
-		return failAt(l.pos, "found the number %q, which is no integer of at most %d digits", clip(text), maxDigits)
+		return failAt(l.pos, "found the number %q, which is not an integer of at most %d digits", clip(text), maxDigits)
 	}
 	l.tokens = append(l.tokens, token{kind: tokNumber, text: text, value: fromBig(n), pos: l.pos})
 	l.pos += len(text)

@@ -452,7 +452,7 @@ func (p *parser) autoescapeTag(pos int) (stmt, error) {
 		return nil, err
 	}
 	if c, ok := e.(*constant); !ok || truth(c.value) {
-		return nil, failAt(pos, "autoescape can only be off: a prompt is no HTML")
+		return nil, failAt(pos, "autoescape can only be off: a prompt is not HTML")
 	}
 	body, _, err := p.scoped("endautoescape")
 	return &scopeStmt{body}, err

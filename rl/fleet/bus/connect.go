@@ -81,9 +81,9 @@ func (d Door) connect(p place, own string, more ...nats.Option) (*nats.Conn, err
 			"use the whole address that rlzero train printed, with the trainer's key before the @; for an external server, --tls-ca names the file of its authority")
 	case errors.Is(err, nats.ErrAuthorization):
 		err = hint.With(fmt.Errorf("%w: the server at %s does not accept the key of this machine", ErrShut, p.server),
-			"--key FILE names the key; its public half has to be in the file of --allow of the trainer")
+			"--key FILE names the key; its public half has to be in the trainer's file of --allow")
 	case errors.Is(err, nats.ErrNkeysNotSupported):
-		err = hint.With(fmt.Errorf("%w: the server at %s knows no keys", ErrShut, p.server), "leave --key away, or start the trainer with --key and --allow")
+		err = hint.With(fmt.Errorf("%w: the server at %s knows no keys", ErrShut, p.server), "leave out --key, or start the trainer with --key and --allow")
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		err = fmt.Errorf("%w: the server at %s does not encrypt, and it is on another machine", ErrShut, p.server)
 	}

@@ -89,7 +89,7 @@ func (c *client) fetchDelta(ctx context.Context, want fleet.Digest, most int) (d
 		return nil, err
 	}
 	if len(id) != len(want) {
-		return nil, errors.New("the reply to delta has another form")
+		return nil, errors.New("the reply to delta has an unknown form")
 	}
 	d, err := c.fetch(ctx, fleet.Digest(id), most)
 	if err != nil {

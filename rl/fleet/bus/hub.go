@@ -248,7 +248,7 @@ func (h *Hub) guard() {
 		err = h.server.allow(allowed)
 	}
 	if err != nil {
-		h.note("the keys of workers stay as they were: %v", err)
+		h.note("the keys of workers could not be read again, and stay as they were: %v", err)
 	}
 }
 

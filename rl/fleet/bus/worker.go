@@ -259,7 +259,7 @@ func (c *client) ask(ctx context.Context, verb string, body []byte, wait time.Du
 		c.inFlight(cancel)
 		m, err := c.nc.RequestWithContext(one, request(c.place.name, c.name, verb), body)
 		if errors.Is(err, nats.ErrConnectionClosed) && ctx.Err() == nil {
-			return true, fmt.Errorf("%w: the server at %s accepts the key of this worker no more", fleet.ErrRefused, c.place.server)
+			return true, fmt.Errorf("%w: the server at %s no longer accepts the key of this worker", fleet.ErrRefused, c.place.server)
 		}
 		if err != nil {
 			return false, err
@@ -275,10 +275,10 @@ func (c *client) hello(ctx context.Context, card []byte) (id fleet.Digest, err e
 	err = c.retry(ctx, func() (final bool, err error) {
 		out, err := c.ask(ctx, verbHello, card, replyWait)
 		if errors.Is(err, errStranger) {
-			return false, errors.New("its run has not begun")
+			return false, errors.New("its run has not begun yet")
 		}
 		if err == nil && len(out) != len(id) {
-			err = errors.New("the reply to hello has another form")
+			err = errors.New("the reply to hello has an unknown form")
 		}
 		copy(id[:], out)
 		return true, err

@@ -6,7 +6,7 @@ R.screens.push({
   async show(el, r, params) {
     const groups = R.groups(), own = groups.findIndex((g) => g.runs.includes(r));
     el.append(R.h("h1", {}, "Compare"));
-    if (groups.length < 2) { el.append(R.h("p", { class: "note" }, "There is one recipe here. Open a folder with runs of several recipes to compare them: rlzero page DIR."), seedChart(groups) || ""); return; }
+    if (groups.length < 2) { el.append(R.h("p", { class: "note" }, "There is only one recipe here. To compare recipes, open a folder with runs of several: rlzero page DIR."), seedChart(groups) || ""); return; }
     const a = groups[own], other = params.with != null && groups[+params.with] ? +params.with : partner(groups, own), b = groups[other];
     const pick = R.h("select", { "aria-label": "compare with", onchange: (e) => R.set({ with: e.target.value }) }, groups.map((g, i) => (i === own ? null : R.h("option", { value: i, selected: i === other }, g.name + (g.control ? " (control)" : "")))));
     let told = null, why = "";
@@ -18,7 +18,7 @@ R.screens.push({
       el.append(R.h("section", {}, R.h("h2", {}, "Figures"), figures(told)));
       if (others.length) el.append(R.h("section", {}, R.h("h2", {}, "Curves"), R.h("div", { class: "grid" }, others)));
     }
-    el.append(R.h("section", {}, R.h("h2", {}, "What the recipes differ in"), recipes(a.runs[0], b.runs[0])));
+    el.append(R.h("section", {}, R.h("h2", {}, "How the recipes differ"), recipes(a.runs[0], b.runs[0])));
     el.append(R.h("section", {}, R.h("h2", {}, "The same held-out problems"), sideBySide(a, b)));
   },
 });
@@ -56,15 +56,15 @@ const signed = (v, share) => (v > 0 ? "+" : "") + points(v, share);
 // verdictOf answers the question in a sentence.
 function verdictOf(told) {
   const [b, a] = told.figures[0].recipes, gain = a.gain, n = told.seeds.length;
-  const word = !R.finite(gain.low) ? "Too little was measured to tell" : gain.low > 0 ? "A is better" : gain.high < 0 ? "B is better" : "The difference may be chance";
+  const word = !R.finite(gain.low) ? "Too little was measured to tell" : gain.low > 0 ? "A is better" : gain.high < 0 ? "B is better" : "The difference may be due to chance";
   const seeds = n === 1 ? "one seed" : n + " seeds";
-  return R.h("p", { class: "lead", id: "verdict" }, `${word}: on the same ${told.problems} problems and ${seeds}, A less B is ${signed(gain.mean, true)} points, 95 % interval ${signed(gain.low, true)} to ${signed(gain.high, true)}. `,
-    R.h("span", { class: "soft" }, `A reaches ${R.percent(a.mean)}, B ${R.percent(b.mean)}.` + (n < 3 ? " Fewer than three seeds say little about another seed." : "")));
+  return R.h("p", { class: "lead", id: "verdict" }, `${word}: on the same ${told.problems} problems and ${seeds}, A minus B is ${signed(gain.mean, true)} points, 95 % interval ${signed(gain.low, true)} to ${signed(gain.high, true)}. `,
+    R.h("span", { class: "soft" }, `A reaches ${R.percent(a.mean)}, B ${R.percent(b.mean)}.` + (n < 3 ? " Fewer than three seeds say little about how another seed would do." : "")));
 }
 
 // figures is the table of rlzero compare.
 function figures(told) {
-  const head = ["", "A", "B", "A less B", "95 % interval"];
+  const head = ["", "A", "B", "A minus B", "95 % interval"];
   return R.region("Figures", R.h("table", { class: "figures" }, R.h("thead", {}, R.h("tr", {}, head.map((t, i) => R.h("th", { scope: "col", class: i ? "num" : null }, t || R.h("span", { class: "unseen" }, "figure"))))),
     R.h("tbody", {}, told.figures.map((f) => {
       const [b, a] = f.recipes, of = (v) => (f.share ? R.percent(v) : R.number(v)), sure = a.gain.low > 0 || a.gain.high < 0;
@@ -90,14 +90,14 @@ function pairsOf(a, b) {
 
 function recipes(a, b) {
   const keys = [...new Set([...a.facts.keys.keys(), ...b.facts.keys.keys()])].filter((k) => a.facts.keys.get(k) !== b.facts.keys.get(k) && k !== "seed" && k !== "about");
-  if (!keys.length) return R.h("p", { class: "note" }, "Nothing.");
+  if (!keys.length) return R.h("p", { class: "note" }, "They have the same keys and values.");
   return R.region("Recipe differences", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, ["key", "A", "B"].map((t) => R.h("th", { scope: "col" }, t)))),
     R.h("tbody", {}, keys.map((k) => R.h("tr", {}, R.h("th", { scope: "row" }, R.h("code", {}, k)), [a, b].map((r) => R.h("td", {}, r.facts.keys.has(k) ? R.code(r.facts.keys.get(k), 200) : "–")))))));
 }
 
 function sideBySide(a, b) {
   const pairs = pairsOf(a, b).sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b)).slice(0, 12);
-  if (!pairs.length) return R.h("p", { class: "note" }, "The two evaluate different problems.");
+  if (!pairs.length) return R.h("p", { class: "note" }, "The two runs were evaluated on different problems.");
   const cell = (l) => R.h("td", {}, R.code(l[0].completion, 200), R.h("p", { class: "reason" }, R.verdict(l[0].verdict), l.length > 1 ? ` ${l.filter((o) => o.verdict === "right").length} of ${l.length} seeds right` : ""));
   return R.region("Samples side by side", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, ["problem", "A", "B"].map((t) => R.h("th", { scope: "col" }, t)))),
     R.h("tbody", {}, pairs.map((p) => R.h("tr", {}, R.h("th", { scope: "row" }, R.code(p.prompt, 160)), cell(p.la), cell(p.lb))))));

@@ -4,7 +4,7 @@
 R.screens.push({
   name: "completions", title: "Completions",
   keys: {
-    h: ["one step back", () => move(-1)], l: ["one step on", () => move(1)], j: ["next group or row", () => next(1)], k: ["previous group or row", () => next(-1)],
+    h: ["one step back", () => move(-1)], l: ["one step forward", () => move(1)], j: ["next group or row", () => next(1)], k: ["previous group or row", () => next(-1)],
     t: ["show or hide tokens", () => R.set({ tokens: R.parse().params.tokens ? "" : "1" })], d: ["show or hide differences from the best", () => R.set({ diff: R.parse().params.diff ? "" : "1" })],
   },
   async show(el, r, params) {
@@ -22,7 +22,7 @@ R.screens.push({
     if (params.q || params.everywhere) {
       let found;
       try { found = await r.search({ text: params.q, regexp: params.regexp === "1", verdict: params.verdict }); } catch (e) { el.append(R.h("p", { class: "alert" }, e.message)); return; }
-      el.append(R.h("p", { class: "note" }, `${found.count.toLocaleString("en")} of ${total.toLocaleString("en")} completions of the run${params.q ? ` hold “${params.q}”` : ""}${found.count > found.lines.length ? `; the first ${found.lines.length} are shown` : ""}.`), list(r, sorted(found.lines, params.sort), true));
+      el.append(R.h("p", { class: "note" }, `${found.count.toLocaleString("en")} of ${total.toLocaleString("en")} completions of the run${params.q ? ` contain “${params.q}”` : ""}${found.count > found.lines.length ? `; the first ${found.lines.length} are shown` : ""}.`), list(r, sorted(found.lines, params.sort), true));
     } else {
       const shown = sorted(lines.filter((o) => !params.verdict || o.verdict === params.verdict), params.sort);
       el.append(R.h("p", { class: "note" }, `${shown.length} of the ${lines.length} completions of this step; ${total.toLocaleString("en")} in the run. Equal ones of a group are one row.`), list(r, shown, false));
@@ -53,7 +53,7 @@ function controls(r, step, params) {
     R.h("span", { class: "steps" },
       R.h("button", { type: "button", "aria-label": "one step back", onclick: () => move(-1) }, "‹"),
       R.h("input", { type: "range", min: 0, max: at.steps.length - 1, value: at.place, "aria-label": "step", "aria-valuetext": "step " + (step.step - m.after), onchange: (e) => R.set({ step: at.steps[+e.target.value].step, q: "" }) }),
-      R.h("button", { type: "button", "aria-label": "one step on", onclick: () => move(1) }, "›"),
+      R.h("button", { type: "button", "aria-label": "one step forward", onclick: () => move(1) }, "›"),
       R.h("b", {}, `${m.name} ${(step.step - m.after).toLocaleString("en")}`)),
     pick("verdict", "verdict", [["", "every verdict"], ["right", "right"], ["wrong", "wrong"], ["graded", "graded"], ["not_scored", "not scored"]]),
     pick("sort", "order", [["", "as sampled"], ["advantage", "advantage"], ["reward", "reward"], ["length", "length"]]),
@@ -97,12 +97,12 @@ async function group(el, r, step, lines, params) {
   if (params.tokens && !tokens.length) {
     const recorded = (await r.steps("tokens.jsonl")).map((s) => s.step);
     const near = recorded.reduce((b, s) => (b == null || Math.abs(s - step.step) < Math.abs(b - step.step) ? s : b), null);
-    el.append(R.h("p", { class: "note" }, "The tokens of this step were not recorded: token_every of the recipe says which are. ", near != null ? R.h("a", { href: R.href("completions", r.id, { step: near, group: first.group, tokens: 1 }) }, "Step " + (near - m.after) + " has them.") : null));
+    el.append(R.h("p", { class: "note" }, "The tokens of this step were not recorded. The recipe's token_every says which steps record them. ", near != null ? R.h("a", { href: R.href("completions", r.id, { step: near, group: first.group, tokens: 1 }) }, "Step " + (near - m.after) + " has them.") : null));
   }
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
   el.append(R.answers(lines, tokens, params));
-  el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
+  el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
 }
 
 // R.answers are the completions of a group, equal ones as one, with their tokens where there

@@ -6,7 +6,7 @@ R.screens.push({
   show(el) {
     const { told, notes } = R.inline.contest, names = told.figures[0].recipes.map((a) => a.recipe), n = told.seeds.length;
     el.append(R.h("h1", {}, names.join(", ")),
-      R.h("p", { class: "lead" }, `${n} ${n === 1 ? "seed" : "seeds"} of each recipe, ${told.problems} held-out problems, the same for all. Gains are against ${names[0]} on the same seeds and problems.`),
+      R.h("p", { class: "lead" }, `${n} ${n === 1 ? "seed" : "seeds"} of each recipe, ${told.problems} held-out problems, the same for all. Gains are measured against ${names[0]}, on the same seeds and problems.`),
       R.region("Figures", R.h("table", { class: "figures" }, R.h("thead", {}, R.h("tr", {}, ["figure", "recipe", "mean", "spread", "gain", "95 % interval"].map((t, i) => R.h("th", { scope: "col", class: i > 1 ? "num" : null }, t)))),
         R.h("tbody", {}, told.figures.map((f) => [...f.recipes, ...(f.start ? [f.start] : [])].map((a, i) => contestRow(f, a, i)))))),
       R.h("p", { class: "note" }, "Spread is the standard deviation over seeds. Bold: the interval does not contain 0."),

@@ -242,7 +242,7 @@ R.Run = class {
   async against(other) {
     if (!R.inline) return checked(await R.source.json(this.id, "compare.json", { with: other.id }));
     const told = R.inline.against[this.group + " " + other.group], back = R.inline.against[other.group + " " + this.group];
-    if (!told && !back) throw new Error("this file has no room for the comparison; rlzero page shows it");
+    if (!told && !back) throw new Error("this file holds only some of the comparisons; rlzero page shows them all");
     return told ? checked(told) : turned(checked(back));
   }
   // methods are what the stages learn by: {stage, text}.

@@ -28,7 +28,7 @@ const answersOver = (label, times, rows) => R.region(label, R.h("table", { class
 // few shows some of the problems, and says how they were chosen.
 function few(el, times, problems) {
   const first = problems.filter((p) => p.place < 8).sort((a, b) => a.place - b.place);
-  el.append(R.h("section", {}, R.h("h2", {}, "The first problems, not selected"), answersOver("The first problems", times, first)));
+  el.append(R.h("section", {}, R.h("h2", {}, "The first problems, unselected"), answersOver("The first problems", times, first)));
   for (const [change, title] of times.length > 1 ? [["learned", "Learned: wrong before, right after"], ["lost", "Lost: right before, wrong after"]] : []) {
     const rows = problems.filter((p) => p.change === change && p.place >= 8).slice(0, 3);
     if (rows.length) el.append(R.h("section", {}, R.h("h2", {}, title), answersOver(title, times, rows)));
@@ -59,7 +59,7 @@ function byStage(r) {
     R.h("thead", {}, R.h("tr", {}, head.map((t, i) => R.h("th", { scope: "col", class: i ? "num" : null }, t)))),
     R.h("tbody", {}, list.map((e, i) => R.h("tr", {}, R.h("th", { scope: "row" }, e.step < 1 ? "before training" : "after " + e.stage), names.map((n) => R.h("td", { class: "num" }, change(n, i), R.percent(row(e)[n]))),
       R.h("td", { class: "num" }, R.finite(e.low) ? `${(100 * e.low).toFixed(1)} to ${(100 * e.high).toFixed(1)} %` : "–"), R.h("td", { class: "num" }, e.problems ? `${e.problems} × ${e.samples || 1}` : "–")))))),
-  R.h("p", { class: "note" }, "pass@k: the chance that at least one of k samples is right. Greedy: the most likely completion is right. Small figures: points gained over the row above, in brackets where that is within noise. The interval is over problems."));
+  R.h("p", { class: "note" }, "pass@k: the chance that at least one of k samples is right. Greedy: the most likely completion is right. Small figures: the change in points since the row above, in brackets where it is within noise. The interval is taken over problems."));
 }
 
 // R.matrix is problems by evaluations, the problems that changed first.

@@ -14,7 +14,7 @@ R.screens.push({
     const sampled = r.rows.filter((o) => o.v["rollout/tokens"] > 0), tokens = sampled.reduce((n, o) => n + o.v["rollout/tokens"], 0);
     if (tokens) el.append(R.h("p", { class: "note" }, `Sampled for rewards: ${tokens.toLocaleString("en")} tokens, ${Math.round(sampled.reduce((n, o) => n + (o.v["rollout/tokens"] / o.v["rollout/length_mean"] || 0), 0)).toLocaleString("en")} completions.`));
     const stages = r.stages();
-    el.append(R.h("section", {}, R.h("div", { class: "opening one" }, R.chart({ title: "Share of a step", unit: "sampling, training and evaluation; evaluations are spread over the steps between them", hero: true, height: 260, stack: true, share: true, lines: phases.map((p) => ({ label: p.label, cls: p.cls, x: rows.map((t) => t.step - m.after), y: shares(rows, p, phases) })) }))));
+    el.append(R.h("section", {}, R.h("div", { class: "opening one" }, R.chart({ title: "Share of a step", unit: "sampling, training and evaluation; occasional evaluations are spread evenly over all steps", hero: true, height: 260, stack: true, share: true, lines: phases.map((p) => ({ label: p.label, cls: p.cls, x: rows.map((t) => t.step - m.after), y: shares(rows, p, phases) })) }))));
     const figures = [["Sampling", "rollout/tokens_per_s"], ["Training", "train/tokens_per_s"]].map(([title, name]) => {
       const s = R.inStage(r, name, m);
       return s.x.length ? R.chart({ title, caption: `tokens per second; median ${R.number(R.median(s.y))}`, lines: [{ label: "", cls: "s0", ...s }] }) : null;
@@ -29,7 +29,7 @@ R.screens.push({
     const files = Object.entries(r.sizes).sort((a, b) => b[1] - a[1]);
     el.append(R.h("p", { class: "note" }, "Logs: " + files.map(([n, b]) => `${n} ${R.bytes(b)}`).join(", ") + "."));
     const bad = Object.entries(r.bad).filter(([, n]) => n);
-    if (bad.length) el.append(R.h("p", { class: "alert" }, "Left out, as they cannot be read: " + bad.map(([name, n]) => `${n} ${n === 1 ? "line" : "lines"} of ${name}`).join(", ") + "."));
+    if (bad.length) el.append(R.h("p", { class: "alert" }, "Left out because they cannot be read: " + bad.map(([name, n]) => `${n} ${n === 1 ? "line" : "lines"} of ${name}`).join(", ") + "."));
   },
 });
 

@@ -43,7 +43,7 @@ R.show = async function () {
 function tellGone(el, run) {
   const gone = run && run.state === "gone", told = el.querySelector(".gone");
   if (told && !gone) told.remove();
-  if (gone && !told) el.prepend(R.h("p", { class: "alert gone", role: "alert" }, "The folder of this run is gone: it was deleted or moved. The page shows what it had read before."));
+  if (gone && !told) el.prepend(R.h("p", { class: "alert gone", role: "alert" }, "The folder of this run is gone: it was deleted or moved. The page shows what it read before that."));
 }
 
 // focused remembers what has the focus, so that a screen that is drawn anew keeps it.

@@ -30,10 +30,10 @@ const LOOK = 10_000; // ms
 // measured is what metrics say.
 function measured(r) {
   const m = r.main();
-  if (!m) return R.h("div", { class: "measured" }, R.h("h1", {}, "No step yet"), R.h("p", { class: "note" }, "The run has written no metrics. This page shows them as they come."));
+  if (!m) return R.h("div", { class: "measured" }, R.h("h1", {}, "No step yet"), R.h("p", { class: "note" }, "The run has written no metrics yet. They appear here as they come."));
   const multiples = smalls(r, m).filter(Boolean);
   return R.h("div", { class: "measured" }, R.h("section", { class: "headline" }, headline(r, m)), alertList(r), R.h("div", { class: "opening" }, hero(r, m), facts(r, m)),
-    multiples.length ? R.h("section", {}, R.h("h2", {}, "What moves"), R.h("div", { class: "grid" }, multiples)) : null);
+    multiples.length ? R.h("section", {}, R.h("h2", {}, "What is changing"), R.h("div", { class: "grid" }, multiples)) : null);
 }
 
 // inStage is a metric over the steps of a stage, counted in it.
@@ -61,8 +61,8 @@ function headline(r, m) {
   const less = R.finite(gain) && before.k === after.k && after.k > 1 ? after.passK - before.passK : NaN;
   const means = R.noise(less, before && before.halfK, after.halfK) ? ", within noise" : less < 0 && way > 0 ? ": the samples of a problem have become less varied" : "";
   const variety = R.finite(less) ? `pass@${after.k} ${inPoints(less)} points${means}` : "";
-  const within = chance ? `the change of ${inPoints(gain)} points is within noise: it may be chance` : "";
-  const offers = r.result && r.result.take === "best" ? `the run offers its best model, that of step ${r.result.best.step.toLocaleString("en")}: ${r.result.why}` : "";
+  const within = chance ? `the change of ${inPoints(gain)} points is within noise: it may be due to chance` : "";
+  const offers = r.result && r.result.take === "best" ? `the run offers its best model, from step ${r.result.best.step.toLocaleString("en")}: ${r.result.why}` : "";
   parts.push(R.h("p", { class: "lead" }, [interval, size, within, variety, offers].filter(Boolean).join(" · ")));
   return parts;
 }
@@ -80,7 +80,7 @@ function alertList(r) {
   const m = r.main();
   return R.h("section", { class: "alerts", "aria-label": "alerts" }, shownAlerts(r).map((a) => R.h("details", { class: a.level, "data-key": keyOf(a) },
     R.h("summary", {}, R.h("b", {}, (a.level === "info" ? "i " : "! ") + a.rule.replace(/_/g, " ")), " ", R.h("span", {}, `step ${a.step > m.after ? a.step - m.after : a.step}: ${a.seen}; ${a.against}`)),
-    R.h("p", {}, "Why: " + a.why + "."), R.h("p", {}, "What to do: " + a.do.replace("RUN", r.dir)),
+    R.h("p", {}, "Why: " + a.why + "."), R.h("p", {}, "What to do: " + a.do.replace("RUN", () => r.dir).replace("--step N", "--step " + a.step)),
     R.h("p", {}, R.h("a", { href: R.href("completions", r.id, { step: a.step, sort: "reward" }) }, "the completions of step " + (a.step - m.after))))));
 }
 

@@ -27,7 +27,7 @@ R.screens.push({
 async function quarters(el, r, params) {
   const m = r.main(), steps = (await r.steps("completions.jsonl")).filter((s) => m && s.step > m.after && s.step <= m.last);
   if (!steps.length) return;
-  el.append(R.h("h1", {}, "Training groups"), R.h("p", { class: "note" }, "One group of completions at the end of each quarter of the stage: the first of the step whose rewards differ, or the first. Equal completions are one. The advantage says how the step pushed them: ▲ more likely, ▼ less likely."));
+  el.append(R.h("h1", {}, "Training groups"), R.h("p", { class: "note" }, "One group of completions from the end of each quarter of the stage: the first one in its step whose rewards differ, or else the first one. Equal completions are shown once. The advantage says which way the step pushed them: ▲ more likely, ▼ less likely."));
   const nearest = (q) => steps.reduce((best, s) => (Math.abs(s.step - q) < Math.abs(best.step - q) ? s : best));
   const chosen = [...new Set([1, 2, 3, 4].map((q) => nearest(m.after + Math.floor(((m.last - m.after) * q) / 4))))];
   for (const s of chosen) {
@@ -43,5 +43,5 @@ async function method(r) {
   const methods = await r.methods();
   return R.h("div", { class: "part" }, R.h("h1", {}, "Method"),
     methods.map((o) => R.h("section", {}, R.h("h2", {}, o.stage), R.h("pre", {}, R.plain(o.text)))),
-    r.recipe ? R.h("section", {}, R.h("h2", {}, "Recipe"), R.h("p", { class: "note" }, "As a file, it repeats the run: ", R.code("rlzero train FILE")), R.h("pre", { class: "columns" }, R.plain(r.recipe))) : null);
+    r.recipe ? R.h("section", {}, R.h("h2", {}, "Recipe"), R.h("p", { class: "note" }, "Saved as a file, this recipe repeats the run: ", R.code("rlzero train FILE")), R.h("pre", { class: "columns" }, R.plain(r.recipe))) : null);
 }

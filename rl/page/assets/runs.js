@@ -9,7 +9,7 @@ R.screens.push({
     const search = R.h("input", { type: "search", id: "search", placeholder: "search", "aria-label": "search runs", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
     el.append(
       R.h("div", { class: "head" }, R.h("h1", {}, R.runs.size === 1 ? "1 run" : R.runs.size + " runs"), R.runs.size > 1 ? R.h("a", { class: "button", href: R.href("overlay", null, { runs: params.runs }) }, params.runs ? "curves of those chosen" : "curves over each other") : null, search),
-      R.h("p", { class: "note" }, "Runs of one recipe with different seeds are one row: the mean of their held-out accuracy, and the smallest and the largest."),
+      R.h("p", { class: "note" }, "Runs that differ only in their seed share a row: the mean of their held-out accuracy, with the smallest and the largest."),
       R.region("Runs", R.h("table", { class: "runs" },
         R.h("thead", {}, R.h("tr", {}, ...["recipe", "seeds", "held-out accuracy", "during training", "state", "alerts"].map((t) => R.h("th", { scope: "col" }, t)))),
         R.h("tbody", {}, groups.map((g) => row(g, params))))));

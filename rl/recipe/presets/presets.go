@@ -44,7 +44,7 @@ type Head struct {
 	Formula    string // the paper's formula, of the part that is its own
 	Part       string // the key of the recipe that computes it, as overrides name it
 	ShownBy    string // the metric in which it is seen to act
-	ScaledDown string // what is smaller than in the paper, or stands for something else
+	ScaledDown string // what is smaller than in the paper, or stands in for something else
 	Expect     string // what a run should show, where no table expect says so
 }
 
@@ -84,9 +84,9 @@ func headOf(text string) Head {
 // States of a published system.
 const (
 	Works    = "works"    // the paper's mechanism is what its recipes compute
-	Thin     = "thin"     // a recipe leaves out a part of it, or something stands for it
-	Waits    = "waits"    // there is no recipe before the program can do more
-	Excluded = "excluded" // nothing in it is trained, or no text is written
+	Thin     = "thin"     // a recipe leaves out a part of it, or something stands in for it
+	Waits    = "waits"    // there is no recipe until the program can do more
+	Excluded = "excluded" // nothing is trained, or no text is written
 )
 
 // System is a published system.
@@ -95,7 +95,7 @@ type System struct {
 	Name  string // as the paper calls it; "": it has no name
 	Paper string // what the paper is called, in short
 	State string // Works, Thin, Waits or Excluded
-	Why   string // what is left out or stands for it, what it waits for, why it is excluded; "": it works
+	Why   string // what is left out or what stands in for it, what it waits for, why it is excluded; "": it works
 }
 
 // Title is what lists call the system.

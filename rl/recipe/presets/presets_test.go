@@ -10,11 +10,11 @@ import (
 
 // causes are what a system may wait for, and why one may be excluded.
 var causes = map[string][]string{
-	Waits: {"worlds: ", "trees: ", "several models in one run: ", "hidden states ", "groups of a file ", "pictures", "sound",
-		"a comparison of ", "a task ", "a metric: ", "an evaluation of ", "rows of imitation ", "orders of ", "outputs that ", "curricula over "},
+	Waits: {"worlds: ", "trees: ", "several models in one run: ", "hidden states ", "groups from a file, ", "pictures", "sound",
+		"a comparison of ", "a task ", "a metric: ", "an evaluation of ", "imitation ", "outputs that "},
 	Excluded: {"a survey, and nothing is trained", "a theory of objectives, and nothing is trained", "a data set, and nothing is trained",
 		"a prompt, and nothing is trained", "a search by prompts, and nothing is trained", "a position, and nothing is trained",
-		"control without text", "pictures are classified, and no text is written", "it is no language model that is trained"},
+		"control without text", "pictures are classified, and no text is written", "no language model is trained"},
 }
 
 // TestSystems: every row of the lists of papers has one of the four states, which says what it

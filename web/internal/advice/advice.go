@@ -13,13 +13,12 @@ var rules = []struct {
 	{regexp.MustCompile(`[,;] (or )?choose another (device with --device( \([^)]*\))?|folder with --run)`), ""},
 	{regexp.MustCompile(`choose another folder with --run`), "load this page again"},
 	{regexp.MustCompile(`or name that model, and this folder with --adapter`), "or drop the files of both together"},
-	{regexp.MustCompile(`; to bring the files of \S+ from the Hugging Face hub, and then give this command again: .*`), ": drop the files of a small model here"},
+	{regexp.MustCompile(` by rlzero; fetch it from the Hugging Face hub first: .*`), ": drop the files of a small model here"},
 	// Two changes of one line.
 	{regexp.MustCompile(`(=\S+) --set `), "$1 and --set "},
 	{regexp.MustCompile(`--set ([^\s=]+)=(\S+)`), "$1 = $2"},
 	{regexp.MustCompile(`--set `), "a change of the recipe, "},
 	// Lists that the page does not have.
-	{regexp.MustCompile(`see rlzero [a-z]+; or give`), "name a procedural task, or give"},
 	{regexp.MustCompile(` ?\(rlzero [^)]*\)`), ""},
 	{regexp.MustCompile(`,? ?see rlzero [a-z]+`), ""},
 	{regexp.MustCompile(`[;:]? ?rlzero [a-z]+( (lists?|explains) [^.;]*|$)`), ""},

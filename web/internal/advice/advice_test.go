@@ -17,14 +17,14 @@ func TestOnPage(t *testing.T) {
 	for text, want := range map[string]string{
 		"free some space, then continue with --resume": "free some space, then press Continue",
 		"any of these lines makes it fit, the cheapest first:\n   --set sampler_sequences=32\n   --set sampler_sequences=1 --set stage.rl.group_size=4": "any of these lines makes it fit, the cheapest first:\n   sampler_sequences = 32\n   sampler_sequences = 1 and stage.rl.group_size = 4",
-		"nothing is downloaded; to bring the files of a/b from the Hugging Face hub, and then give this command again: hf download a/b --local-dir a/b": "nothing is downloaded: drop the files of a small model here",
+		"nothing is downloaded by rlzero; fetch it from the Hugging Face hub first: hf download a/b --local-dir a/b":                                    "nothing is downloaded: drop the files of a small model here",
 		"update the driver, or choose another device with --device":                                                                                     "update the driver",
 		"continue that run with --resume, or choose another folder with --run":                                                                          "press Continue",
 		"--set stage.rl.reward=tusk: unknown name":                                                                                                      "stage.rl.reward = tusk: unknown name",
 		"task.name = \"x\" is not known; did you mean gcd? (rlzero tasks lists them all)":                                                               "task.name = \"x\" is not known; did you mean gcd?",
 		"unknown recipe \"x\"; rlzero recipes lists them all":                                                                                           "unknown recipe \"x\"",
 		"rlzero devices lists the devices":                                                                                                              "",
-		"give name = \"NAME\", see rlzero tasks, or data = \"FILE\"":                                                                                    "give name = \"NAME\", or data = \"FILE\"",
+		"give name = \"NAME\" (rlzero tasks lists them), or data = \"FILE\"":                                                                            "give name = \"NAME\", or data = \"FILE\"",
 		"resume with the version of rlzero that wrote it":                                                                                               "resume with the version of rlzero that wrote it",
 	} {
 		if got := OnPage(text); got != want {

@@ -359,7 +359,7 @@ async function openHandles() {
       while (handles.length < 2) handles.push(await files[handles.length].createSyncAccessHandle());
       return handles;
     } catch (e) { // a page that was reloaded frees them a moment later
-      if (tries === 20) throw failed("EBUSY", "rlzero is open in another tab, which has its runs: close that one, then load this page again");
+      if (tries === 20) throw failed("EBUSY", "rlzero is open in another tab, which holds the runs: close that tab, then reload this page");
       await new Promise((r) => setTimeout(r, 150));
     }
   }

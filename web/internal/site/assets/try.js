@@ -33,9 +33,9 @@ function save(name, bytes) {
 // Where WebGPU is switched on (https://github.com/gpuweb/gpuweb/wiki/Implementation-Status).
 const SWITCHES = [
   ["Chrome, Edge", "from version 113 on Windows, macOS and ChromeOS, 121 on Android. On Linux open chrome://flags, enable “Unsafe WebGPU Support” and “Vulkan”, and start the browser again."],
-  ["Safari", "from version 26. In 18, Settings › Feature Flags › WebGPU; the menu Develop shows them."],
+  ["Safari", "from version 26. In version 18, switch WebGPU on in Settings › Feature Flags; the Develop menu has to be shown first."],
   ["Firefox", "from version 141 on Windows and 145 on Macs with Apple silicon. Elsewhere set dom.webgpu.enabled in about:config; it may need Firefox Nightly."],
-  ["Any browser", "offers WebGPU to pages from https:// or localhost alone, and not if hardware acceleration is off in its settings."],
+  ["Any browser", "offers WebGPU only to pages from https:// or localhost, and only while hardware acceleration is on in its settings."],
 ];
 
 const start = (() => {
@@ -89,7 +89,7 @@ const start = (() => {
   // (https://storage.spec.whatwg.org/#persistence). Some ask the visitor: it waits for nobody.
   const keep = async () => {
     if (!lasts || !navigator.storage.persist || await navigator.storage.persist()) return;
-    kept.textContent = "This browser may delete the files of this page when it needs the room. Download what you want to keep.";
+    kept.textContent = "This browser may delete the files of this page when it runs out of space. Download what you want to keep.";
   };
   const train = async () => {
     go.textContent = "Starting…";
@@ -135,7 +135,7 @@ const start = (() => {
 
   const el = R.h("section", { class: "try" },
     R.h("h1", {}, "Watch a model learn, on your own GPU"),
-    R.h("p", { class: "lead" }, "A small language model begins with random numbers. It imitates what answers look like, and then learns from trying, and from being told right or wrong. Everything happens in this tab: nothing is installed, and nothing is sent anywhere."),
+    R.h("p", { class: "lead" }, "A small language model begins with random numbers. First it imitates the form of answers. Then it learns by trying, and by being told whether it was right. Everything happens in this tab: nothing is installed, and nothing is sent anywhere."),
     device, form);
   return {
     el,
@@ -143,7 +143,7 @@ const start = (() => {
       R.about = about;
       device.replaceWith(about.gpu ? R.h("p", { class: "device" }, R.h("b", {}, about.device), " ", R.h("small", {}, about.driver)) : withoutGPU(about), kept);
       lasts = lasting;
-      if (!lasts) kept.textContent = "This browser keeps no files for this page (a private window, or no room?): runs are gone when the tab is closed. Download what you want to keep.";
+      if (!lasts) kept.textContent = "This browser keeps no files for this page, perhaps because the window is private or the disk is full. Runs are lost when the tab is closed. Download what you want to keep.";
       cards.append(...about.presets.map((p, i) => card(p, i === 0)));
       choose(about.presets[0]);
     },
@@ -153,8 +153,8 @@ const start = (() => {
 
 function withoutGPU(about) {
   return R.h("div", { class: "device without" },
-    R.h("p", {}, R.h("b", {}, about.software ? `This browser computes WebGPU on the processor (${about.software}).` : "This browser offers no GPU here."), ` The program computes on the processor ${about.software ? "itself, which is faster" : "instead"}, in plain Go. That is slow, and the same in every other way: begin with the smallest recipe.`),
-    R.h("details", {}, R.h("summary", {}, about.software ? "How to have it use a graphics card" : "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
+    R.h("p", {}, R.h("b", {}, about.software ? `This browser computes WebGPU on the processor (${about.software}).` : "This browser offers no GPU here."), ` The program computes on the processor ${about.software ? "itself, which is faster" : "instead"}, in plain Go. That is slow, but otherwise the same. Begin with the smallest recipe.`),
+    R.h("details", {}, R.h("summary", {}, about.software ? "How to make it use a graphics card" : "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
 }
 
 // ROWS is how many bytes of rows it takes: they are in the memory of the program.
@@ -198,7 +198,7 @@ const ask = (() => {
     wrong.replaceChildren(R.h("p", { class: "note" }, "Reading…"));
     try {
       const total = files.reduce((n, f) => n + f.size, 0);
-      if (total > LARGEST) throw new Error(`These files have ${R.bytes(total)}; a browser takes models of at most ${R.bytes(LARGEST)}.`);
+      if (total > LARGEST) throw new Error(`These files have ${R.bytes(total)} in all; a browser can take models of at most ${R.bytes(LARGEST)}.`);
       const all = await Promise.all(files.map(async (f) => ({ name: f.name, bytes: new Uint8Array(await f.arrayBuffer()) })));
       const { value: name } = await R.program.ask("import", { name: folder || "model" }, all);
       await list("/models/" + name);
@@ -264,7 +264,7 @@ const doctor = (() => {
   };
   const check = (text, isQuick) => button(text, (e) => { quick = isQuick; working(wrong, run)(e); });
   return R.h("section", { id: "doctor" }, R.h("h2", {}, "Certify this GPU"),
-    R.h("p", { class: "note" }, "Every kernel is held against an exact oracle, gradients against finite differences, the sampler against the trainer bit by bit. The result helps us: nobody has all graphics cards."),
+    R.h("p", { class: "note" }, "Every kernel is compared with an exact oracle, gradients with finite differences, and the sampler with the trainer bit by bit. The result helps us: nobody has every graphics card."),
     R.h("p", { class: "act" }, check("Check it", true), check("Check it with two training runs", false)), wrong, out);
 })();
 
@@ -285,7 +285,7 @@ function makeBar(r) {
   const pack = (text, model) => button(text, working(wrong, async () => { const { value, bytes } = await R.program.ask("zip", { run: r.id, model }); save(value.name, bytes); }));
   const pause = act("Pause", "pause"), go = act("Go on", "go"), step = act("One step", "step"), again = act("Continue", "continue"), model = pack("Download the model", true);
   for (const b of [pause, go, again]) b.classList.add("pace");
-  const control = button("Run its control", working(wrong, async () => { await R.program.ask("control", { run: r.id }); }), { title: "the same recipe with random rewards: what it reaches is not learned" });
+  const control = button("Run its control", working(wrong, async () => { await R.program.ask("control", { run: r.id }); }), { title: "the same recipe with random rewards: what it reaches was not learned from rewards" });
   const beside = R.h("a", { href: R.href("compare", r.id) }, "beside its control");
   const asked = button("Ask it", () => { R.go("runs"); setTimeout(() => { ask.fill("/runs/" + r.id); document.getElementById("prompt").focus(); }, 100); });
   const remove = button("Remove", working(wrong, async () => {
