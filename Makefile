@@ -11,7 +11,7 @@ export GOFLAGS ?= -trimpath -gcflags=all=-dwarf=false
 # Without cgo; on macOS with it, for WebGPU reaches Metal there.
 export CGO_ENABLED := $(if $(filter Darwin,$(shell uname -s)),1,0)
 
-.PHONY: papers demo build web test test-all test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
+.PHONY: papers demo build web peers test test-all test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
 
 demo: build
 	@.ci/needs demo
@@ -60,6 +60,11 @@ test-drivers: build
 test-browser: build
 	@.ci/needs all
 	.ci/browser
+
+# peers/.venv: the trainers that rlzero is compared with, on Linux on x86-64 with Python 3.11.
+# Nothing else needs it. peers/README.md says what it holds.
+peers:
+	@peers/setup
 
 # The long forms of the tests: every case on every device, more kills. An hour or more.
 nightly: cross

@@ -14,8 +14,9 @@ import (
 
 // Continuation is what llama.cpp makes of a prompt.
 type Continuation struct {
-	IDs []int // tokens of the prompt
-	Out []int // tokens that follow, each the most likely one; an end token is left out
+	IDs      []int     // tokens of the prompt
+	Out      []int     // tokens that follow, each the most likely one; an end token is left out
+	Logprobs []float64 // of those that follow, in nats
 }
 
 // Continue lets llama.cpp continue prompts with up to so many tokens, by each of the files.

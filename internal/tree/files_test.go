@@ -50,14 +50,14 @@ var goFiles = sync.OnceValues(func() ([]goFile, error) {
 	return files, err
 })
 
-// eachFile calls do for every file of the tree, data of tests and the output of
-// runs and builds excluded.
+// eachFile calls do for every file of the tree, data of tests, the output of runs and builds,
+// and packages of Python excluded.
 func eachFile(do func(name string) error) error {
 	return fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist"}, entry.Name()):
+		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist", ".venv", "__pycache__"}, entry.Name()):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || name == "rlzero" || name == ".git": // a file in a worktree
 			return nil

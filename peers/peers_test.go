@@ -1,0 +1,98 @@
+package peers
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestSetupRefuses: what is missing is one sentence and the exit code 3, and nothing is left that
+// looks complete.
+func TestSetupRefuses(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("setup is a shell script")
+	}
+	const python = "#!/bin/sh\ncase \"$1 $2\" in\n\"-c \"*) echo 3.11 ;;\n\"-m venv\") mkdir -p .venv/bin && cp \"$0\" .venv/bin/python && touch .venv/bin/pip ;;\n*) echo \"$SAYS\" >&2; exit 1 ;;\nesac\n"
+	linux := "#!/bin/sh\necho Linux x86_64\n"
+	for _, c := range []struct {
+		name, python, uname, df, says, want string
+	}{
+		{"another system", python, "#!/bin/sh\necho Darwin arm64\n", "", "", "locked for Linux on x86-64, and this is Darwin arm64"},
+		{"no Python", "", linux, "", "", "there is no python3.11"},
+		{"another version", "#!/bin/sh\necho 3.13\n", linux, "", "", "locked for Python 3.11, and python3.11 is 3.13"},
+		{"little disk", python, linux, "#!/bin/sh\necho Filesystem; echo d 1 1 500 9% /\n", "", "needs 9000 MiB of disk, and 500 MiB are free"},
+		{"full disk", python, linux, "", "ERROR: [Errno 28] No space left on device", "the disk is full"},
+		{"no index", python, linux, "", "WARNING: Retrying: Failed to establish a new connection", "the package index cannot be reached"},
+		{"gone", python, linux, "", "ERROR: No matching distribution found for trl==1.16.0 (from -r x)", "the index no longer has trl==1.16.0"},
+		{"other bytes", python, linux, "", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "serves other bytes than were locked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{"bin/python3.11": c.python, "bin/uname": c.uname, "bin/df": c.df, "requirements.txt": "trl==1.16.0\n", "alone.txt": ""} {
+				if text == "" && strings.HasPrefix(name, "bin/") {
+					continue
+				}
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			setup, err := os.ReadFile("setup")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "setup"), setup, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "bin") + ":/usr/bin:/bin"
+			if c.python == "" { // the system may have one
+				path = filepath.Join(dir, "bin") + ":" + tools(t, dir, "dirname")
+			}
+			for _, check := range []bool{false, true} {
+				args := []string{"./setup"}
+				if check {
+					args, c.want = append(args, "--check"), "make peers"
+				}
+				cmd := exec.Command("/bin/sh", args...)
+				cmd.Dir = dir
+				cmd.Env = []string{"PATH=" + path, "SAYS=" + c.says, "HOME=" + dir}
+				var said bytes.Buffer
+				cmd.Stderr = &said
+				err = cmd.Run()
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+					t.Errorf("%v, want exit status 3\n%s", err, said.String())
+				}
+				if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, c.want) || !strings.Contains(text, "make demo and make test work without it") {
+					t.Errorf("said %q, want one line with %q and what works all the same", text, c.want)
+				}
+			}
+		})
+	}
+}
+
+// tools is a folder with these programs alone.
+func tools(t *testing.T, dir string, names ...string) string {
+	t.Helper()
+	folder := filepath.Join(dir, "tools")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(folder, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
