@@ -12,7 +12,7 @@ import (
 // unless that has a place of its own. A package imports those of lower layers and those of its
 // own folder, none beside it and none above. Tests import what they need.
 var layers = []string{
-	". web internal/blackbox internal/tree", // programs
+	". web peers internal/blackbox internal/tree", // programs
 	"rl/cli",
 	"rl/doctor rl/fit",
 	"rl/bench rl/run",
