@@ -1,5 +1,7 @@
-// Package peers holds no Go of its own: it is the folder of what rlzero is compared with, as locked
-// lists of Python packages and a script that installs them into .venv (make peers). Its tests are of
-// how that script refuses; the comparisons are tests of other packages, which skip where .venv is
-// not there. README.md says what it holds.
+// Package peers holds no Go of its own: it is the folder of what rlzero is compared with, in
+// Python and shell, and tests how its scripts refuse.
+//
+//	make peers ── setup ──> .venv ──> differ ── golden/*.py ──> golden tests of rl/algo
+//
+// README.md says what is here. Nothing outside this folder needs it.
 package peers

@@ -60,6 +60,7 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 		metrics["actor/ppo_kl"] = "policy/abs_log_ratio"
 	case "clip_cov":
 		f["policy"], p["cov_share"], p["cov_low"], p["cov_high"] = "clip_cov", h.num("clip_cov_ratio"), h.num("clip_cov_lb"), h.num("clip_cov_ub")
+		plain()
 		clip()
 	case "geo_mean":
 		f["policy"] = "gmpo_verl"

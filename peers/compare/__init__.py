@@ -1,0 +1,1 @@
+"""What looks for differences, and what says how they are reported."""
