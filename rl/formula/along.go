@@ -71,29 +71,10 @@ var sequences = []Function{
 	}),
 	running("min", "least", func(x, y float64) bool { return x < y }),
 	running("max", "greatest", func(x, y float64) bool { return x > y }),
-	sequence("gae", "gae(pay, value, gamma, lambda)", "rrnn", "generalised advantage estimation: how much more is earned from here than value predicted", "pay + gamma*next(value) - value + gamma*lambda*next(gae)", "arXiv 1506.02438", along{
-		value: func(args [][]float64, out []float64) {
-			pay, value, gamma, lambda := args[0], args[1], args[2], args[3]
-			last, following := 0.0, 0.0
-			for i := len(out) - 1; i >= 0; i-- {
-				last = pay[i] + gamma[i]*following - value[i] + gamma[i]*lambda[i]*last
-				out[i], following = last, value[i]
-			}
-		},
-		slope: func(args [][]float64, seed []float64, d [][]float64) {
-			gamma, lambda, reach := args[2], args[3], 0.0
-			for i := range seed {
-				from := 0.0 // what the place before takes from this value
-				if i > 0 {
-					from = gamma[i-1] * reach
-					reach *= gamma[i-1] * lambda[i-1]
-				}
-				reach += seed[i]
-				d[0][i] += reach
-				d[1][i] += from - reach
-			}
-		},
-	}),
+	// next of what has the level of both, so that a coarser value is that of the next token
+	{Name: "gae", Usage: "gae(pay, value, gamma, lambda)", Meaning: "generalised advantage estimation: how much more is earned from here than value predicted",
+		Formula: "discounted(pay + gamma*next(value) - value, gamma*lambda)", Source: "arXiv 1506.02438", params: "rrnn",
+		names: []string{"pay", "value", "gamma", "lambda"}, text: "discounted(pay + gamma*next(value + 0*pay) - value, gamma*lambda)"},
 }
 
 // shifted is the place n before the i-th of a sequence.

@@ -11,8 +11,8 @@ var operators = []Function{
 	operator("*", false, func(a, b float64) float64 { return a * b }, func(x []float64, _ float64, d []float64) { d[0], d[1] = x[1], x[0] }),
 	{
 		Name: "/", Usage: "a / b", params: "rr", operator: true,
-		check: func(args []*node) string {
-			if args[1].kind == literalNode && args[1].value == 0 {
+		check: func(args []op) string {
+			if args[1].kind == literalOp && args[1].value == 0 {
 				return "division by 0"
 			}
 			return ""
@@ -108,7 +108,7 @@ var arithmetic = []Function{
 	{
 		Name: "clip", Usage: "clip(x, low, high)", Meaning: "x, but at least low and at most high", params: "rrr",
 		Slope: "that of x from low to high, both included; outside that of the bound",
-		check: func(args []*node) string { return ordered(args[1], args[2], "low is above high") },
+		check: func(args []op) string { return ordered(args[1], args[2], "low is above high") },
 		each:  func(x []float64) float64 { return min(max(x[0], x[1]), x[2]) },
 		slope: func(x []float64, _ float64, d []float64) {
 			d[0], d[1], d[2] = 0, 0, 0
@@ -271,7 +271,7 @@ var schedules = []Function{
 	}),
 	{
 		Name: "piecewise", Usage: "piecewise(y, from, y, ...[, x])", Meaning: "the first value until x reaches the first bound, then the next value, and so on: a value, then pairs of bound and value; without x, x is the step", params: "rrr", repeat: 1, Slope: "that of the value taken",
-		check: func(args []*node) string {
+		check: func(args []op) string {
 			for i := 3; i+1 < len(args); i += 2 {
 				if why := ordered(args[i-2], args[i], "its bounds have to rise"); why != "" {
 					return why
@@ -331,7 +331,7 @@ func between(name, meaning, formula string, curve func(t float64) (y, slope floa
 			}
 		}}
 	return Function{Name: name, Usage: name + "(from, to, first, last[, x])", Meaning: meaning, Formula: formula, params: "rrrrr", optional: 1, Slope: "that of the bound outside first and last",
-		check: func(args []*node) string { return ordered(args[2], args[3], "last is before first") },
+		check: func(args []op) string { return ordered(args[2], args[3], "last is before first") },
 		build: func(c *compiler, s *scope, n *node) int {
 			args := c.arguments(s, n, functionNamed(name))
 			if args == nil {

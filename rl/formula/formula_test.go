@@ -2,6 +2,7 @@ package formula
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -266,5 +267,91 @@ func TestCut(t *testing.T) {
 		if got := all.OfSegments(part); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", part, got, want)
 		}
+	}
+}
+
+// TestConstants: what is a number after all is held against the same rules as one that is written
+// out, and costs no operation.
+func TestConstants(t *testing.T) {
+	d := small()
+	compile := func(text string) (*Program, error) {
+		return Compile(Text{Parts: map[string]string{"f": text}, Parameters: map[string]float64{"none": 0, "two": 2}}, d.facts)
+	}
+	for text, want := range map[string]string{
+		"reward/none":                        "division by 0",
+		"reward/(two - 2)":                   "division by 0",
+		"g(x) = reward/x; g(0)":              "division by 0",
+		"clip(reward, two, 1)":               "low is above high",
+		"linear(0, 1, two + 2, 3)":           "last is before first",
+		"group_quantile(reward, two)":        "from 0, the least, to 1",
+		"piecewise(0, two, 1, two/2, 2)":     "its bounds have to rise",
+		"if(two > 1, reward/none, 0*reward)": "division by 0",
+	} {
+		if _, err := compile(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	p, err := compile("reward*(two*two - exp(0)/2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	computed := 0
+	for _, used := range p.reach([]string{"f"}) {
+		if used {
+			computed++
+		}
+	}
+	if c, err := p.On(d.table(t)).Column("f"); err != nil || computed != 3 || c.V[0] != 3.5*d.cols["reward"].V[0] {
+		t.Errorf("%v, %v with %d operations; want 3: two operands and their product", c.V, err, computed)
+	}
+}
+
+// TestRank: the place among the tokens of the completion, counted.
+func TestRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	ranked := 0
+	for range 50 {
+		d := step(rng)
+		table := d.table(t)
+		p := d.compile(t, map[string]string{"f": "rank(floor(2*old))"})
+		c, err := p.On(table).Column("f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for completion := range d.group {
+			from, to := table.Tokens(completion)
+			for i := from; i < to; i++ {
+				if !table.Trained(i) {
+					continue
+				}
+				less, equal, n := 0.0, 0.0, 0.0
+				for j := from; j < to; j++ {
+					if !table.Trained(j) {
+						continue
+					}
+					n++
+					switch x, y := math.Floor(2*d.cols["old"].V[i]), math.Floor(2*d.cols["old"].V[j]); {
+					case y < x:
+						less++
+					case y == x:
+						equal++
+					}
+				}
+				want := 0.5
+				if n > 1 {
+					want = (less + (equal-1)/2) / (n - 1)
+					ranked++
+				}
+				if c.V[i] != want {
+					t.Fatalf("token %d of completion %d has rank %v, want %v", i-from, completion, c.V[i], want)
+				}
+			}
+		}
+		if local, why := d.compile(t, map[string]string{"f": "token_mean(rank(logp)*logp)"}).Local("f"); !local {
+			t.Fatalf("a rank within a completion is not local: %s", why)
+		}
+	}
+	if ranked < 100 {
+		t.Errorf("%d tokens were ranked among others", ranked)
 	}
 }

@@ -3,6 +3,7 @@ package formula
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -22,7 +23,7 @@ type Function struct {
 	operator  bool
 	passes    bool // it gives one of its last two arguments: a condition if both are
 
-	check func(args []*node) string                 // what is wrong with arguments that are written out; "" if nothing
+	check func(args []op) string                    // what is wrong with arguments that are numbers; "" if nothing
 	one   func(x float64) float64                   // row by row, of one argument
 	two   func(x, y float64) float64                // of two
 	each  func(x []float64) float64                 // of any number; a missing argument makes the result missing
@@ -90,11 +91,6 @@ func (c *compiler) function(s *scope, n *node, f *Function) int {
 	if (f.Name == "==" || f.Name == "!=") && (n.args[0].kind == textNode || n.args[1].kind == textNode) {
 		return c.compareText(s, n, f)
 	}
-	if f.check != nil {
-		if why := f.check(n.args); why != "" {
-			return c.fail(s, n.at, "%s: %s", f.Usage, why)
-		}
-	}
 	switch {
 	case f.build != nil:
 		return f.build(c, s, n)
@@ -118,6 +114,16 @@ func (c *compiler) arguments(s *scope, n *node, f *Function) []int {
 	}
 	if !ok {
 		return nil
+	}
+	if f.check != nil {
+		var all []op
+		for _, x := range args {
+			all = append(all, c.ops[x])
+		}
+		if why := f.check(all); why != "" {
+			c.fail(s, n.at, "%s: %s", f.Usage, why)
+			return nil
+		}
 	}
 	return args
 }
@@ -152,7 +158,32 @@ func (c *compiler) rowwise(s *scope, n *node, f *Function, args []int) int {
 		last := args[len(args)-2:]
 		o.cond = c.ops[last[0]].cond && c.ops[last[1]].cond
 	}
+	if x, is := c.constant(&o); is {
+		return c.literal(s, n.at, x, o.cond)
+	}
 	return c.add(s, o)
+}
+
+// constant is the value of an operation on numbers that are known. What is no finite number there
+// is told where it is computed.
+func (c *compiler) constant(o *op) (float64, bool) {
+	var x []float64
+	for _, a := range o.args {
+		if c.ops[a].kind != literalOp || math.IsInf(c.ops[a].value, 0) {
+			return 0, false
+		}
+		x = append(x, c.ops[a].value)
+	}
+	var y float64
+	switch {
+	case o.fn.pick != nil:
+		y = x[o.fn.pick(x)]
+	case o.fn.each != nil:
+		y = o.fn.each(x)
+	default:
+		return 0, false
+	}
+	return y, !math.IsNaN(y) && !math.IsInf(y, 0)
 }
 
 // written adds a call of a function that works row by row.
@@ -205,9 +236,9 @@ func (c *compiler) compareText(s *scope, n *node, f *Function) int {
 	return same
 }
 
-// ordered finds fault with two literals of which the first is greater.
-func ordered(a, b *node, why string) string {
-	if a.kind == literalNode && b.kind == literalNode && cmp.Compare(a.value, b.value) > 0 {
+// ordered finds fault with two numbers of which the first is greater.
+func ordered(a, b op, why string) string {
+	if a.kind == literalOp && b.kind == literalOp && cmp.Compare(a.value, b.value) > 0 {
 		return why
 	}
 	return ""

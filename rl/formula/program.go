@@ -409,7 +409,7 @@ func (p *Program) crossing(i int, sum bool) int {
 			return -1
 		}
 		seen[at] = true
-		crosses := o.kind == othersOp || o.kind == rankOp || o.kind == placeOp || o.kind == pairsOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
+		crosses := o.kind == othersOp || o.kind == rankOp && o.to < Completion || o.kind == placeOp || o.kind == pairsOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
 		if crosses && !(at.sum && o.level == Run && o.fold.linear && (o.where < 0 || !p.ops[o.where].now) && (o.k < 0 || !p.ops[o.k].now)) {
 			return at.op
 		}

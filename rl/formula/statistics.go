@@ -196,6 +196,22 @@ var reductions = []Function{
 			}
 			return c.fold(s, n, foldNamed("quantile"), x, where, q, from, Completion, ofArguments)
 		}},
+	{Name: "rank", Usage: "rank(x[, where])", Meaning: "place of x among the tokens or segments of its completion, between 0, the least, and 1, the greatest; equal ones share the middle of their places", Formula: "(less + (equal - 1)/2)/(n - 1), 1/2 for n = 1", Slope: "none", params: "rc", optional: 1,
+		build: func(c *compiler, s *scope, n *node) int {
+			args := c.arguments(s, n, functionNamed("rank"))
+			if args == nil {
+				return -1
+			}
+			where := -1
+			if len(args) > 1 {
+				where = args[1]
+			}
+			from := c.finest(args[0], where)
+			if from <= Completion {
+				return c.fail(s, n.at, "rank takes a value for each token or segment, found %s: say over what: group_rank(x), step_rank(x)", c.ops[args[0]].level.each())
+			}
+			return c.add(s, op{kind: rankOp, fn: functionNamed("rank"), args: args[:1], where: where, k: -1, level: from, from: from, to: Completion, masked: from == Token && (where < 0 || !c.reads(where, "own", map[int]bool{})), at: n.at})
+		}},
 	reduction("count", "count", "how often a condition holds in the completion", "none"),
 }
 
