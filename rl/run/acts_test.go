@@ -214,8 +214,10 @@ var idle = metrics.Row{"policy/ratio_mean": 1}
 
 // notHere says why the metric that shows a recipe's mechanism cannot move in two small steps.
 var notHere = map[string]string{
-	"limit-of-rlvr": "nothing is evaluated here",
-	"parallel-r1":   "the tiny model writes no tags",
+	"limit-of-rlvr":   "nothing is evaluated here",
+	"invisible-leash": "nothing is evaluated here",
+	"math-beyond":     "nothing is evaluated here",
+	"parallel-r1":     "the tiny model writes no tags",
 }
 
 // shows is an error if the metric in which a recipe is said to be seen has not moved.
