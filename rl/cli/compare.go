@@ -83,7 +83,7 @@ type contest struct {
 	seeds  int
 	budget int // tokens; 0: not known yet
 	dir    string
-	shared bool // folders are named by what they hold, so that comparisons in the same folder share them
+	shared bool // it is one of expectations: folders are named by what they hold, so that others in the same folder share them
 	own    bool // every recipe has a start of its own
 	device gpu.Device
 	show   io.Writer
@@ -200,7 +200,7 @@ func (t *contest) enter(args, sets []string) error {
 		if a.learns == len(a.recipe.Stages) {
 			return fmt.Errorf("%w: %s has no stage that learns from rewards", lines.ErrInput, a.label)
 		}
-		if rl := a.recipe.Stages[a.learns].RL; t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
+		if rl := a.recipe.Stages[a.learns].RL; t.shared && t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
 			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
 		}
 		for _, b := range t.arms {
@@ -258,7 +258,7 @@ func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
 			if err != nil {
 				return nil, err
 			}
-			if first := trial.Tokens[0]; t.budget > 0 && first > float64(t.budget) {
+			if first := trial.Tokens[0]; t.shared && t.budget > 0 && first > float64(t.budget) {
 				return nil, noStep(a.label, first, t.budget)
 			}
 			arms[i].Trials = append(arms[i].Trials, trial)

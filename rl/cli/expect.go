@@ -49,7 +49,7 @@ func expectationsOf(name string, sets []string, budget int) ([]expected, error) 
 	}
 	var all []expected
 	for _, e := range r.Expect {
-		t := contest{own: e.Start == recipe.StartOwn, budget: budget}
+		t := contest{shared: true, own: e.Start == recipe.StartOwn, budget: budget}
 		entered := []string{"control = " + e.Than, r.Name + " = " + name}
 		if e.Than == recipe.ThanStart {
 			entered = entered[1:]
