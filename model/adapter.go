@@ -23,6 +23,7 @@ func (m *Model) AddAdapter(cfg hf.AdapterConfig, seed uint64) error {
 		return err
 	}
 	draws, a := streams{}, m.decoder.Adapter
+	m.decoder.Change()
 	return a.Set.Write(a.Values, func(p tensors.Piece, _, n int) ([]float32, error) {
 		_, cols := p.Size()
 		data := make([]float32, n*cols)
@@ -93,6 +94,7 @@ func (m *Model) SetAdapterTensors(ts *hf.TensorSet) error {
 	if err := hf.CheckAdapter(a.Files, ts); err != nil {
 		return err
 	}
+	m.decoder.Change()
 	return a.Set.Fill(a.Values, "", ts)
 }
 

@@ -45,6 +45,7 @@ func (m *Model) Initialize(seed uint64) error {
 	cfg := m.Config
 	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
 	draws := streams{}
+	m.decoder.Change()
 	return m.decoder.Layout.Write(m.decoder.Params, func(p tensors.Piece, _, n int) ([]float32, error) {
 		rng := draws.of(seed, fmt.Sprint(p.Name, "/", p.From))
 		_, cols := p.Size()
@@ -138,6 +139,7 @@ func (m *Model) SetTensors(ts *hf.TensorSet) error {
 	if err := hf.CheckTensors(m.Config, ts); err != nil {
 		return err
 	}
+	m.decoder.Change()
 	return m.decoder.Layout.WriteRows(m.decoder.Params, func(p tensors.Piece, from, n int) ([]float32, error) { return ts.Rows(p.Name, p.Cols(), from, n) },
 		func(p tensors.Piece, d tensors.Storage, from, n int) ([]byte, error) {
 			return ts.Blocks(p.Name, d.GGUF(), from, n)

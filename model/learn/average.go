@@ -31,6 +31,7 @@ func (a *Average) Reset() error { return a.Model.Decoder().CopyTrained(a.of.Deco
 
 // Follow moves every number a share of the way to the model's.
 func (a *Average) Follow(share float64) error {
+	a.Model.Decoder().Change()
 	err := a.progs.Run(fmt.Sprintf("average %v", share), func(r *device.Recorder) { a.Model.Decoder().RecordFollow(r, a.of.Decoder(), share) })
 	if err != nil {
 		return err

@@ -74,6 +74,7 @@ func (t *Trainer) Step(o Optimizer) (norm float64, err error) {
 		return norm, errors.Join(ErrNotFinite, t.ZeroGrad())
 	}
 	t.updates++
+	t.d.Change()
 	for i, s := range t.trained {
 		ctl := o.controls(t.updates, []float64{o.LR, o.ValueLR}[i])
 		if err := device.Upload(device.Put(device.At(s.ctl, 2), ctl)); err != nil {

@@ -42,6 +42,10 @@ func (e *Engine) part(g *group) error {
 			}
 			out = append(out, part)
 		}
+		if e.opt.Prefixes > 0 && slices.ContainsFunc(b, func(s *sequence) bool { return s.finish }) {
+			drawn := b[0].IDs // but for the last token those of all; that one was drawn and not read
+			e.cache.prefixes.keep(e.cache, slices.Concat(g.req.Prompt, drawn[:max(0, len(drawn)-1)]), b[0].list.slots)
+		}
 		for _, s := range b {
 			if s.finish {
 				e.cache.close(s.list)

@@ -18,7 +18,7 @@ const pageTokens = 32
 // in pages of its own, which it gets as it grows, so the prompt is computed and stored
 // once (docs/why/model.md#why-lists-of-key-slots-and-not-page-tables). Completions that begin
 // alike name the same slots as long as they do (branch.go), and prompts that begin alike
-// may (prefix.go). A page is free when no list names a slot of it and no prefix keeps it.
+// may (prefix.go). A page is free when no list and no prefix names a slot of it.
 type kvCache struct {
 	layers     []decoder.KVLayer
 	kvidx      gpu.View // [lists][maxContext] u32
@@ -26,7 +26,7 @@ type kvCache struct {
 	freePages  []int // last in, first out
 	freeLists  []int
 	pages      int
-	users      []int // [page] lists that name slots of it, and a prefix that keeps it
+	users      []int // [page] lists and prefixes that name slots of it
 	prefixes   prefixes
 }
 
@@ -55,20 +55,20 @@ type slotList struct {
 	used  int   // keys written
 }
 
-// eachPage calls do for every page that a list names slots of.
-func (s *slotList) eachPage(do func(page int)) {
-	for i, slot := range s.slots {
-		if page := slot / pageTokens; i == 0 || page != s.slots[i-1]/pageTokens {
+// eachPage calls do for every page that slots lie in, again where they come back to one.
+func eachPage(slots []int, do func(page int)) {
+	for i, slot := range slots {
+		if page := slot / pageTokens; i == 0 || page != slots[i-1]/pageTokens {
 			do(page)
 		}
 	}
 }
 
 // hold counts a list among the users of its pages.
-func (c *kvCache) hold(s *slotList) { s.eachPage(func(page int) { c.users[page]++ }) }
+func (c *kvCache) hold(s *slotList) { eachPage(s.slots, func(page int) { c.users[page]++ }) }
 
 // release takes a list from the users of its pages.
-func (c *kvCache) release(s *slotList) { s.eachPage(c.leave) }
+func (c *kvCache) release(s *slotList) { eachPage(s.slots, c.leave) }
 
 // leave takes one user from a page.
 func (c *kvCache) leave(page int) {
@@ -107,7 +107,7 @@ func (c *kvCache) grow(s *slotList, tokens int) (bool, error) {
 }
 
 // available is the number of pages that grow can hand out.
-func (c *kvCache) available() int { return len(c.freePages) + c.prefixes.idle(c) }
+func (c *kvCache) available() int { return len(c.freePages) + c.prefixes.idlePages(c) }
 
 // write writes the slots of places first to end-1 of a list.
 func (c *kvCache) write(s *slotList, first, end int) error {

@@ -11,8 +11,8 @@
 //   - Completions that are equal so far share one row of a step, and each has a draw of its own:
 //     the tree of package seq, while it grows (branch.go).
 //   - A completion gets memory for its keys as it grows. If there is none left, the youngest
-//     request is set back and repeated (pages.go). Pages of prompts may be kept for other prompts
-//     that begin alike (prefix.go).
+//     request is set back and repeated (pages.go). What was read and drawn may be kept for prompts
+//     that begin alike, such as the next turn of a conversation (prefix.go).
 //   - A request may guess its completions (Request.Draft). All draws of a draft are computed in one
 //     pass, and a completion has the same bits with any draft. [Engine.Check] uses this to prove
 //     completions right or wrong, token by token, for the time that it takes to read them

@@ -84,7 +84,7 @@ type Options struct {
 	Sequences  int  // in flight at once
 	Context    int  // longest prompt with its completion, tokens
 	CacheToken int  // token slots of the key/value cache; 0: Sequences*Context, rounded to pages, and as many again as fit a binding
-	Prefixes   int  // pages of prompts kept for others that begin alike (prefix.go), at most; 0: none. The model may not change then
+	Prefixes   int  // runs of 32 tokens of prompts and completions kept for prompts that begin alike (prefix.go), at most; 0: none
 	StepRows   int  // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
 	PromptRows int  // prompt tokens in one step at most; 0: StepRows
 	Draws      int  // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
@@ -355,6 +355,7 @@ func (e *Engine) start() (ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dropGone()
+	e.cache.prefixes.forget(e.cache, e.d.Changes())
 	inFlight := 0
 	for _, g := range e.active {
 		inFlight += g.inFlight()

@@ -86,9 +86,11 @@ func (e *Engine) Held() error {
 	for page, n := range e.cache.users {
 		kept := 0
 		for _, p := range e.cache.prefixes.nodes {
-			if p.page == page {
-				kept++
-			}
+			eachPage(p.slots, func(its int) {
+				if its == page {
+					kept++
+				}
+			})
 		}
 		if n != kept {
 			return fmt.Errorf("page %d has %d users, and %d prefixes keep it", page, n, kept)

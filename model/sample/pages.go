@@ -20,7 +20,7 @@ func (e *Engine) place(g *group) (bool, error) {
 	}
 	var known []int
 	if !g.req.ScorePrompt && g.req.Hidden == nil {
-		known = c.prefixes.find(g.req.Prompt)
+		known = e.whole(g, c.prefixes.find(g.req.Prompt))
 	}
 	var err error
 	if g.prompt, err = c.open(known); err != nil {
@@ -53,6 +53,19 @@ func (e *Engine) place(g *group) (bool, error) {
 	}
 	g.branches = branchesOf(open)
 	return true, nil
+}
+
+// whole are as many of the slots that are known of a prompt as leave room for the rest of the
+// group, alone in the cache: what is known may lie in more pages than a prompt that is read.
+func (e *Engine) whole(g *group, known []int) []int {
+	for ; len(known) > 0; known = known[:len(known)-pageTokens] {
+		pages := map[int]bool{}
+		eachPage(known, func(page int) { pages[page] = true })
+		if len(pages)+pagesFor(len(g.req.Prompt)-len(known))+g.req.N*pagesFor(g.req.MaxTokens) <= e.cache.pages {
+			break
+		}
+	}
+	return known
 }
 
 // leave gives back the lists and pages of a group.
@@ -126,12 +139,12 @@ type State struct {
 	Completions int // in flight
 	Pages       int // of the key/value cache, of 32 tokens
 	Used        int // pages that requests in flight use
-	Kept        int // pages of prompts that are kept, whether used or not
+	Kept        int // runs of 32 tokens that are kept for prompts that begin alike
 
 	Steps     int // forward passes
 	Tokens    int // drawn; those that were set back count again
 	Prompt    int // prompt tokens computed
-	FromCache int // prompt tokens whose pages were kept
+	FromCache int // prompt tokens whose keys were kept
 	SetBack   int // times that a request was set back
 }
 

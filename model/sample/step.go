@@ -220,7 +220,7 @@ func (e *Engine) step() error {
 		return err
 	}
 	for _, g := range r.read {
-		e.cache.prefixes.keep(e.cache, g.req.Prompt, g.prompt)
+		e.cache.prefixes.keep(e.cache, g.req.Prompt, g.prompt.slots)
 	}
 	drawn, err := e.readDraws(r)
 	if err != nil {

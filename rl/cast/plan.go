@@ -55,6 +55,9 @@ func sizesOf(r *recipe.Recipe) sizes {
 	s.positions = longest + roomForTexts(r)
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = sample.Options{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
+	if r.Task.Episodic() != nil { // a turn reads what was read and drawn before it
+		s.engine.Prefixes = sample.EveryPage
+	}
 	return s
 }
 

@@ -70,6 +70,7 @@ type specLine struct {
 	Sequences int             `json:"sequences"`
 	Context   int             `json:"context"`
 	StepRows  int             `json:"step_rows"`
+	Keeps     bool            `json:"keeps,omitempty"` // what turns read again
 }
 
 // MarshalJSON writes a spec for another machine.
@@ -79,7 +80,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	line := specLine{Config: files["config.json"], Tokenizer: files["tokenizer.json"], Base: s.base, Seed: s.seed,
-		Positions: s.positions, Sequences: s.engine.Sequences, Context: s.engine.Context, StepRows: s.engine.StepRows}
+		Positions: s.positions, Sequences: s.engine.Sequences, Context: s.engine.Context, StepRows: s.engine.StepRows, Keeps: s.engine.Prefixes > 0}
 	if a := s.model.adapter; a != nil {
 		own := *a
 		own.Base = "" // a path of the trainer's machine
@@ -120,6 +121,9 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	}
 	s.base, s.seed, s.positions = line.Base, line.Seed, line.Positions
 	s.engine = sample.Options{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows}
+	if line.Keeps {
+		s.engine.Prefixes = sample.EveryPage
+	}
 	return nil
 }
 

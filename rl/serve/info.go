@@ -85,11 +85,11 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) *fault {
 	row("completions_active", "gauge", "completions that are being drawn", func(e sample.State) int { return e.Completions })
 	row("pages", "gauge", "pages of the key/value cache, of 32 tokens each", func(e sample.State) int { return e.Pages })
 	row("pages_used", "gauge", "pages in use", func(e sample.State) int { return e.Used })
-	row("pages_kept", "gauge", "pages of prompts that are kept for others", func(e sample.State) int { return e.Kept })
+	row("pages_kept", "gauge", "runs of 32 tokens of prompts and completions that are kept for prompts that begin alike", func(e sample.State) int { return e.Kept })
 	row("steps_total", "counter", "forward passes", func(e sample.State) int { return e.Steps })
 	row("tokens_total", "counter", "tokens drawn", func(e sample.State) int { return e.Tokens })
 	row("prompt_tokens_total", "counter", "prompt tokens computed", func(e sample.State) int { return e.Prompt })
-	row("prompt_tokens_kept_total", "counter", "prompt tokens that were found in kept pages", func(e sample.State) int { return e.FromCache })
+	row("prompt_tokens_kept_total", "counter", "prompt tokens whose keys were kept", func(e sample.State) int { return e.FromCache })
 	row("set_back_total", "counter", "times that a prompt was set back because no page was free", func(e sample.State) int { return e.SetBack })
 	head("responses_total", "counter", "responses by class of their status")
 	for class := 2; class < len(s.replies); class++ {

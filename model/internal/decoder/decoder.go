@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model/hf"
@@ -23,6 +24,7 @@ type Decoder struct {
 
 	Positions int         // longest sequence, tokens
 	Turn      *sync.Mutex // held for a step by the engines of decoders with the same parameters
+	changes   *atomic.Uint64
 
 	ropes    [ropeKinds]gpu.Buffer // [positions][hdp]: cosines, sines; nil for kinds that no layer has
 	borrowed bool                  // parameters and ropes are those of another decoder
@@ -42,7 +44,7 @@ func New(dev gpu.Device, cfg hf.Config, positions int, frozen bool) (*Decoder, e
 	if cfg.Dtype.Blocked() && !frozen {
 		return nil, tensors.Storage(cfg.Dtype).ErrTrained()
 	}
-	d := &Decoder{Device: dev, config: cfg, Layout: l, frozen: frozen, Positions: max(positions, 1), Turn: new(sync.Mutex)}
+	d := &Decoder{Device: dev, config: cfg, Layout: l, frozen: frozen, Positions: max(positions, 1), Turn: new(sync.Mutex), changes: new(atomic.Uint64)}
 	var err error
 	if d.Params, err = l.NewParameters(dev, frozen); err == nil {
 		err = d.makeRopes()
@@ -119,12 +121,20 @@ func (d *Decoder) Trained() (*tensors.Set, tensors.Arena, error) {
 	return &d.Layout.Set, d.Params.Arena, nil
 }
 
+// Change says that parameters are about to be written. Whoever writes them calls it.
+func (d *Decoder) Change() { d.changes.Add(1) }
+
+// Changes is how often parameters were written, the adapter's among them, also by decoders that
+// share some. What was computed at another count may be of other weights.
+func (d *Decoder) Changes() uint64 { return d.changes.Load() }
+
 // CopyFrom overwrites the parameters with those of another decoder of the same config, which
 // may be frozen only if this one is.
 func (d *Decoder) CopyFrom(src *Decoder) error {
 	if src.frozen && !d.frozen {
 		return errFrozen
 	}
+	d.Change()
 	for _, arenas := range [][2]tensors.Arena{{d.Params.Arena, src.Params.Arena}, {d.Params.Packed, src.Params.Packed}} {
 		if err := arenas[0].CopyFrom(arenas[1]); err != nil {
 			return err
@@ -136,6 +146,7 @@ func (d *Decoder) CopyFrom(src *Decoder) error {
 // CopyTrained overwrites what is trained with what is trained of another decoder like it.
 func (d *Decoder) CopyTrained(src *Decoder) error {
 	if d.Adapter != nil {
+		d.Change()
 		return d.Adapter.Values.CopyFrom(src.Adapter.Values)
 	}
 	return d.CopyFrom(src)
