@@ -41,7 +41,9 @@ before it and a after it, that is (b + 1)/(a + 1) in bits, divided by size + 1 i
 finds the number leaves none, so the turns of an episode add up to 1 exactly if it is found. Halving
 reveals the most.
 
-Facts of a turn: left, the number of numbers that it leaves.
+Facts of a turn: left, the number of numbers that it leaves; lost, by how much it lowers the chance of
+the best player to find the number. A turn that halves the range loses nothing. What is lost does not
+depend on the hidden number: it judges the guess and not its luck.
 
 ` + describeSettings(defaultGuess()),
 		New: func() Task { return defaultGuess() },
@@ -195,14 +197,15 @@ type guessing struct {
 
 // Step implements [world.Episode].
 func (e *guessing) Step(_ context.Context, t world.Turn) (world.Reply, error) {
-	e.turns--
 	n, isNumber := number(strings.TrimSpace(t.Text))
+	lost := e.loses(n, isNumber && !t.Cut)
+	e.turns--
 	reply := unread
 	switch {
 	case !isNumber || t.Cut:
 	case n == e.hidden:
 		v := verify.Accept(t.Text, "guess", "%d is the number", n)
-		return world.Reply{Reward: e.tells(0), Facts: map[string]float64{"left": 0}, State: "found", Verdict: &v}, nil
+		return world.Reply{Reward: e.tells(0), Facts: map[string]float64{"left": 0, "lost": lost}, State: "found", Verdict: &v}, nil
 	case n < e.hidden:
 		reply = greater
 	default:
@@ -218,7 +221,7 @@ func (e *guessing) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 	out := world.Reply{
 		Messages: []world.Message{{Role: world.User, Text: said}},
 		Reward:   told,
-		Facts:    map[string]float64{"left": float64(e.open.size())},
+		Facts:    map[string]float64{"left": float64(e.open.size()), "lost": lost},
 		State:    fmt.Sprintf("%d %d-%d", e.turns, e.open.low, e.open.high),
 	}
 	if e.turns == 0 {
@@ -233,6 +236,17 @@ func (e *guessing) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 func (e *guessing) tells(left int) float64 {
 	bits := func(n int) float64 { return math.Log2(float64(n + 1)) }
 	return (bits(e.open.size()) - bits(left)) / bits(e.size)
+}
+
+// loses is by how much a turn lowers the chance of the best player: the share of the numbers that are
+// left that can be found before it, and no longer after it.
+func (e *guessing) loses(n int, isNumber bool) float64 {
+	within := func(numbers, turns int) int { return min(numbers, 1<<turns-1) } // found by halving
+	before, after := within(e.open.size(), e.turns), within(e.open.size(), e.turns-1)
+	if isNumber && n >= e.open.low && n <= e.open.high {
+		after = 1 + within(n-e.open.low, e.turns-1) + within(e.open.high-n, e.turns-1)
+	}
+	return float64(before-after) / float64(e.open.size())
 }
 
 // Judge implements [world.Judge].

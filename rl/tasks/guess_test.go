@@ -82,7 +82,7 @@ func TestGuessReplies(t *testing.T) {
 				if r.Verdict == nil || r.Verdict.Verdict != verify.Right || r.Reward != 1 || r.Facts["left"] != 0 {
 					t.Errorf("7 is the number: %+v", r)
 				}
-			case r.Messages[0].Text != want || r.Facts["left"] != 3 || (r.Verdict != nil) != (turn == 2) || r.Reward != []float64{1.0 / 3, 0, 0}[turn]:
+			case r.Messages[0].Text != want || r.Facts["left"] != 3 || r.Facts["lost"] != []float64{0, 2.0 / 3, 1.0 / 3}[turn] || (r.Verdict != nil) != (turn == 2) || r.Reward != []float64{1.0 / 3, 0, 0}[turn]:
 				t.Errorf("%d is hidden, turn %d: %+v", h, turn+1, r)
 			case turn == 0 && r.State != map[bool]string{true: "2 8-10", false: "2 4-6"}[h > 7]:
 				t.Errorf("%d is hidden: state %s", h, r.State)
@@ -103,5 +103,27 @@ func TestGuessReplies(t *testing.T) {
 	}
 	if _, _, err := g.Begin(t.Context(), verify.Problem{ID: "foreign"}, random.At(1, 1, 0)); err == nil {
 		t.Error("a row of another task begins")
+	}
+}
+
+// TestGuessLost: what a guess loses is what search over all later guesses says, whichever number is
+// hidden.
+func TestGuessLost(t *testing.T) {
+	found := map[[2]int]int{} // of so many numbers in so many turns, by the best guesses
+	after := func(numbers, turns, n int) int {
+		return 1 + found[[2]int{n, turns - 1}] + found[[2]int{numbers - 1 - n, turns - 1}]
+	}
+	for turns := 1; turns <= 5; turns++ {
+		for numbers := 1; numbers <= 40; numbers++ {
+			for n := range numbers {
+				found[[2]int{numbers, turns}] = max(found[[2]int{numbers, turns}], after(numbers, turns, n))
+			}
+			for n := range numbers {
+				e := &guessing{open: open{3, 2 + numbers}, turns: turns}
+				if got, want := e.loses(3+n, true), float64(found[[2]int{numbers, turns}]-after(numbers, turns, n))/float64(numbers); got != want {
+					t.Fatalf("guess %d of %d numbers in %d turns loses %v, want %v", n, numbers, turns, got, want)
+				}
+			}
+		}
 	}
 }
