@@ -4,6 +4,7 @@ package blackbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -59,6 +60,14 @@ func TestKill(t *testing.T) {
 		ppo.sets = []string{"stage.rl.algorithm.preset=ppo", "stage.rl.algorithm.penalty=kl_k3 + 0.1*square(logp - ema)", "stage.rl.ema_decay=0.5", "stage.rl.optimizer.rule=amsgrad"}
 		want, length := ppo.undisturbed(t)
 		killed(t, ppo, max(1, kills/4), rng, want, length)
+	})
+	t.Run("episodes", func(t *testing.T) { // worlds with dice, turns whose keys the engine keeps
+		played := program
+		played.recipe = "guess-tiny"
+		played.sets = []string{"task.eval_problems=5", "task.eval_samples=4", "stage.rl.eval_problems=5", "stage.rl.eval_every=3", "stage.rl.group_size=4",
+			"stage.rl.reward=task + 0.1*sum(turn_reward)", "stage.rl.algorithm.advantage=own*turn_reward", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
+		want, length := played.undisturbed(t)
+		killed(t, played, max(1, kills/4), rng, want, length)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		dir, p := program.interrupted(t, rng, length/2)
@@ -150,8 +159,9 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 type program struct {
-	path string
-	sets []string // changes of the recipe besides those of start
+	path   string
+	recipe string   // "": countdown-short
+	sets   []string // changes of the recipe besides those of start
 }
 
 // main is the package of the program.
@@ -174,7 +184,7 @@ func (pr program) start(t *testing.T, dir string) *process {
 	if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err == nil {
 		return pr.run(t, "train", "--resume", "--run", dir)
 	}
-	args := []string{"train", "--run", dir, "countdown-short"}
+	args := []string{"train", "--run", dir, cmp.Or(pr.recipe, "countdown-short")}
 	for _, set := range append([]string{"stage.rl.reward=random", "checkpoint.keep=1000", "stage.warm-up.checkpoint_every=10", "stage.rl.checkpoint_every=2",
 		"model.layers=2", "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=16", "stage.warm-up.batch_size=8",
 		"stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=20", "stage.rl.steps=12", "stage.rl.prompts_per_step=8"}, pr.sets...) {
