@@ -16,29 +16,49 @@ type Sampler struct {
 	Version func() int              // of its weights; nil: they never change
 }
 
-var _ rollout.Sampler = (*Sampler)(nil)
+var _ rollout.Concurrent = (*Sampler)(nil)
 
 // Sample implements [rollout.Sampler].
 func (s *Sampler) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	asked := make([]sample.Request, len(requests))
 	for i, r := range requests {
-		asked[i] = sample.Request{Prompt: r.Prompt, N: r.N, MaxTokens: r.Params.MaxTokens, Stream: r.Key.Stream, Draft: r.Draft, StopText: r.Params.StopText, StopIDs: r.Params.StopIDs, Sampling: sample.Settings{
-			Temperature: r.Params.Temperature, TopK: r.Params.TopK, TopP: r.Params.TopP, MinP: r.Params.MinP, Seed: s.Seed(r.Key)}}
+		asked[i] = s.asks(r)
 	}
 	all, err := s.Engine.GenerateAll(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
+	out := make([][]rollout.Segment, len(all))
+	for i, group := range all {
+		out[i] = s.segments(requests[i], group)
+	}
+	return out, nil
+}
+
+// Draw implements [rollout.Concurrent].
+func (s *Sampler) Draw(ctx context.Context, r rollout.Request) ([]rollout.Segment, error) {
+	group, err := s.Engine.Generate(ctx, s.asks(r))
+	if err != nil {
+		return nil, err
+	}
+	return s.segments(r, group), nil
+}
+
+// asks is a request as the engine takes it.
+func (s *Sampler) asks(r rollout.Request) sample.Request {
+	return sample.Request{Prompt: r.Prompt, N: r.N, MaxTokens: r.Params.MaxTokens, Stream: r.Key.Stream, Draft: r.Draft, StopText: r.Params.StopText, StopIDs: r.Params.StopIDs, Sampling: sample.Settings{
+		Temperature: r.Params.Temperature, TopK: r.Params.TopK, TopP: r.Params.TopP, MinP: r.Params.MinP, Seed: s.Seed(r.Key)}}
+}
+
+// segments are the completions of a request.
+func (s *Sampler) segments(r rollout.Request, group []sample.Completion) []rollout.Segment {
 	version := 0
 	if s.Version != nil {
 		version = s.Version()
 	}
-	out := make([][]rollout.Segment, len(all))
-	for i, group := range all {
-		for j, c := range group {
-			drawn := requests[i].Drawn(s.Role, version, j)
-			out[i] = append(out[i], rollout.Segment{Author: rollout.Policy, IDs: c.IDs, Logprob: c.Logprob, Entropy: c.Entropy, Drawn: drawn, Stop: rollout.Stop(c.Stop)})
-		}
+	var out []rollout.Segment
+	for j, c := range group {
+		out = append(out, rollout.Segment{Author: rollout.Policy, IDs: c.IDs, Logprob: c.Logprob, Entropy: c.Entropy, Drawn: r.Drawn(s.Role, version, j), Stop: rollout.Stop(c.Stop)})
 	}
-	return out, nil
+	return out
 }

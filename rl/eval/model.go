@@ -177,7 +177,11 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.Params.MaxTokens = min(cmp.Or(o.Params.MaxTokens, drawn), drawn)
-	engine, err := sample.NewEngine(m, sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + drawn, Finished: o.counted(len(problems))})
+	options := sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + drawn, Finished: o.counted(len(problems))}
+	if e.Collector.Episodes != nil {
+		options.Prefixes = sample.EveryPage
+	}
+	engine, err := sample.NewEngine(m, options)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +257,7 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 		if measured > 0 { // a world may have few problems, each with many episodes
 			o.Problems = min(o.Problems, measured)
 		}
-		e.Collector.Episodes = &rollout.Episodes{World: played, Turns: cmp.Or(episode.Turns, played.Turns()), Tokens: cmp.Or(episode.Tokens, played.EpisodeTokens()),
+		e.Collector.Episodes = &rollout.Episodes{World: played, Turns: cmp.Or(episode.Turns, played.Turns()), Tokens: cmp.Or(episode.Tokens, played.EpisodeTokens()), Clock: episode.Clock(),
 			Dice: func(k random.Key) *random.Rand { return k.Dice(o.Seed) }}
 	}
 	if demonstrator, ok := t.(tasks.Demonstrator); ok {

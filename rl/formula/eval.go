@@ -133,7 +133,7 @@ func (v *Values) compute(i int) []float64 {
 		return []float64{o.value}
 	case missingOp:
 		return []float64{missing}
-	case factOp, sameOp:
+	case factOp, sameOp, codeOp:
 		return v.fact(o)
 	case partOp:
 		if c, ok := v.t.columns[o.name]; ok {
@@ -150,22 +150,27 @@ func (v *Values) compute(i int) []float64 {
 		return v.sequence(o)
 	case pairsOp:
 		return v.pairs(o)
+	case alikeOp:
+		return v.alike(o)
 	}
 	return v.places(o)
 }
 
-// fact is a column of the table, or whether one of text holds a text.
+// fact is a column of the table, or whether one of text holds a text, or the numbers of its texts.
 func (v *Values) fact(o *op) []float64 {
 	from, what := v.t.columns, "column"
-	if o.kind == sameOp {
+	if o.kind != factOp {
 		from, what = v.t.texts, "column of text"
 	}
 	c, ok := from[o.name]
 	if !ok || c.Level != o.level {
 		panic(&Error{Part: o.in.name, Text: fmt.Sprintf("the table has no %s %s with %s", what, o.name, o.level.each())})
 	}
-	if o.kind == factOp {
+	switch o.kind {
+	case factOp:
 		return c.V
+	case codeOp:
+		return codes(c)
 	}
 	same := make([]float64, len(c.Text))
 	for row, text := range c.Text {

@@ -105,6 +105,7 @@ const (
 	factOp                  // the column called name
 	partOp                  // args[0], or the column of the table that stands for the part
 	sameOp                  // whether the text column called name is text
+	codeOp                  // numbers of the texts of the text column called name
 	eachOp                  // fn row by row, at the finest level of its arguments
 	foldOp                  // fold of args[0] from level from to level
 	othersOp                // fold of the other members of the row's group at level to
@@ -112,6 +113,7 @@ const (
 	alongOp                 // along of args, within each completion
 	placeOp                 // fold of the group's tokens at the same position
 	pairsOp                 // over the pairs of the group's completions: args[0] by the order of args[1]
+	alikeOp                 // fold of args[0] over the group's segments with an equal args[1]
 	missingOp               // no value, for the reason text
 )
 
@@ -316,7 +318,7 @@ func (p *Program) Needs(names ...string) []string {
 	used := p.reach(names)
 	found := map[string]bool{}
 	for i, o := range p.ops {
-		if used[i] && (o.kind == factOp || o.kind == sameOp) {
+		if used[i] && (o.kind == factOp || o.kind == sameOp || o.kind == codeOp) {
 			found[o.name] = true
 		}
 	}
@@ -409,7 +411,7 @@ func (p *Program) crossing(i int, sum bool) int {
 			return -1
 		}
 		seen[at] = true
-		crosses := o.kind == othersOp || o.kind == rankOp && o.to < Completion || o.kind == placeOp || o.kind == pairsOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
+		crosses := o.kind == othersOp || o.kind == rankOp && o.to < Completion || o.kind == placeOp || o.kind == pairsOp || o.kind == alikeOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
 		if crosses && !(at.sum && o.level == Run && o.fold.linear && (o.where < 0 || !p.ops[o.where].now) && (o.k < 0 || !p.ops[o.k].now)) {
 			return at.op
 		}

@@ -19,7 +19,7 @@ func (v *Values) reason(i, row int) string {
 	switch o.kind {
 	case missingOp:
 		return o.text
-	case sameOp:
+	case sameOp, codeOp:
 		return v.t.texts[o.name].Why[row]
 	case factOp:
 		if why := v.t.columns[o.name].Why[row]; why != "" {
@@ -34,6 +34,11 @@ func (v *Values) reason(i, row int) string {
 			return o.name + " has no value"
 		}
 		return v.reason(o.args[0], row)
+	case alikeOp:
+		if key := o.args[1]; math.IsNaN(v.read(o, row)[1]) {
+			return v.reason(key, v.t.above(o.level, row, v.p.ops[key].level))
+		}
+		return o.called() + ": no value of the group's segments with the same key counts"
 	case eachOp, othersOp, rankOp:
 		x, first := v.read(o, row), -1
 		for j := len(x) - 1; j >= 0; j-- {

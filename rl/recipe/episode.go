@@ -1,9 +1,14 @@
 package recipe
 
 import (
+	"time"
+
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
 )
+
+// Clock is how long a world may take for one turn; 0: as long as it takes.
+func (e Episode) Clock() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
 // inTurns refuses what a stage cannot do whose task is played in turns.
 func (d decoder) inTurns(s *Stage, at settings.Path) {

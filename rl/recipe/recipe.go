@@ -207,6 +207,10 @@ type Episode struct {
 	// sampling.max_completion_tokens limits one turn; default: the length of the task's longest valid
 	// episode
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
+
+	// how long a world may take for one turn, by the clock; an episode whose world takes longer is not
+	// scored, so a run with a limit that is reached does not repeat; 0: as long as it takes
+	Seconds float64 `toml:"seconds" range:"[0,86400]" unit:"seconds"`
 }
 
 // Variant implements [settings.Variant].

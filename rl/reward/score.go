@@ -99,12 +99,13 @@ func (p *Program) Judge(row verify.Problem, completion string) []verify.Verdict 
 type Completion struct {
 	Group       int // its prompt: any number, the same for all its completions
 	Row         verify.Problem
-	Path        rollout.Path       // its text, and the verdicts of the task and of [Program.Verifiers]
-	View        rollout.View       // its tokens, and how they end
-	Turns       []*rollout.Segment // of an episode, which its tokens are those of; nil: it is one answer
-	UniformLogp []float32          // [token] nats, mean log-prob over the vocabulary; nil unless [Program.Needs] has old_uniform_logp
-	Asked       map[string]Answer  // to each of [Program.Asks], by its column
-	Random      float64            // the fact "random"
+	Path        rollout.Path        // its text, and the verdicts of the task and of [Program.Verifiers]
+	View        rollout.View        // its tokens, and how they end
+	Turns       []*rollout.Segment  // of an episode, which its tokens are those of; nil: it is one answer
+	Situations  []rollout.Situation // in which the turns are taken
+	UniformLogp []float32           // [token] nats, mean log-prob over the vocabulary; nil unless [Program.Needs] has old_uniform_logp
+	Asked       map[string]Answer   // to each of [Program.Asks], by its column
+	Random      float64             // the fact "random"
 }
 
 // Batch is all completions of a step, in any order.

@@ -25,6 +25,20 @@ var turns = []fact{
 			return b.ofTurns(func(t *rollout.Turn) (float64, string) { return t.Reward, "" })
 		},
 	},
+	{
+		formula.Fact{Name: "state", Level: formula.Segment, Text: true, Meaning: "the situation in which a turn is taken, as the world calls it: equal texts in a group are equal situations; for == and same_mean" + ofPlayed},
+		func(b *batch, _ formula.Call) formula.Column {
+			c := formula.Column{Level: formula.Segment, Why: map[int]string{}}
+			for i := range b.Completions {
+				for _, s := range b.Completions[i].Situations {
+					if c.Text = append(c.Text, s.Text); s.Why != "" {
+						c.Why[len(c.Text)-1] = s.Why
+					}
+				}
+			}
+			return c
+		},
+	},
 	{formula.Fact{Name: "turn.*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + ofPlayed}, nil},
 }
 

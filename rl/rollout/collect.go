@@ -134,6 +134,7 @@ type Start struct {
 	Problem verify.Problem
 	Prompt  []int           // what the model reads of the problem
 	Opening []world.Message // a part of Prompt: what a world says
+	State   string          // what the world calls the situation before the first turn
 	Given   []int           // the beginning of each completion, which counts as one of its tokens; nil: none
 }
 
@@ -188,7 +189,7 @@ func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segmen
 
 // rooted is a group with what its completions begin after.
 func rooted(s Start) Group {
-	g := Group{Problem: s.Problem, Opening: s.Opening, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: s.Prompt}}}
+	g := Group{Problem: s.Problem, Opening: s.Opening, State: s.State, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: s.Prompt}}}
 	if s.Given != nil {
 		g.Segments = append(g.Segments, Segment{Author: Given, IDs: s.Given})
 	}

@@ -18,7 +18,7 @@
 // read. Ids are appended; nothing that was drawn is tokenised again. A sample of one turn is drawn
 // by the same requests as without episodes.
 //
-//	prompt ── turn ── reply ── turn ── reply ── turn        episode.go plays them, flow.go has them drawn
+//	prompt ── turn ── reply ── turn ── reply ── turn        episode.go plays them side by side, flow.go has them drawn
 //
 // Groups are plain data with exported fields. They can be written to a file and sent to another
 // machine. Nothing changes a group once it is collected. The results of a step for a completion

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
@@ -18,8 +17,9 @@ import (
 type Episodes struct {
 	World    world.World
 	Renderer TurnRenderer
-	Turns    int // of the policy, at most
-	Tokens   int // own and read ones, the prompt apart, at most
+	Turns    int           // of the policy, at most
+	Tokens   int           // own and read ones, the prompt apart, at most
+	Clock    time.Duration // that a world may take for one turn; 0: as long as it likes
 	// Dice are the world's random numbers, for the key of a completion.
 	Dice func(key random.Key) *random.Rand
 }
@@ -32,8 +32,11 @@ type episode struct {
 	key     random.Key
 	ids     []int // that the next turn is drawn after
 	prompt  int   // of ids
+	problem verify.Problem
 	opening []world.Message
+	state   string        // before the first turn
 	world   world.Episode // nil: it did not begin
+	told    []world.Turn  // that the world answered
 
 	segments []Segment // after the prompt
 	verdict  verify.Verdict
@@ -50,57 +53,57 @@ func (c *Collector) play(ctx context.Context, starts []Start, n int, params Para
 	all := make([]*episode, len(starts)*n)
 	defer func() {
 		for _, e := range all {
-			if e != nil && e.world != nil {
-				e.world.Close()
-			}
+			e.leave()
 		}
 	}()
-	var work sync.WaitGroup
 	for i := range all {
 		k := key
-		k.Stream += uint32(i)
-		all[i] = &episode{Episodes: c.Episodes, number: i, params: params, key: k}
-		work.Go(func() { all[i].begin(ctx, starts[i/n].Problem) })
+		k.Stream = uint32(i)
+		all[i] = &episode{Episodes: c.Episodes, number: i, params: params, key: k, problem: starts[i/n].Problem}
 	}
-	work.Wait()
 	starts = slices.Clone(starts)
+	f := newFlow(ctx, c.Sampler)
 	for i := range starts {
-		if err := open(&starts[i], all[i*n:(i+1)*n], c.Episodes.Renderer); err != nil {
-			return nil, err
-		}
+		f.play(func() error { return c.playAfter(&starts[i], all[i*n:(i+1)*n], f) })
 	}
-	drawn, err := c.Sampler.Sample(ctx, requestsOf(starts, n, params, key))
-	if err != nil {
+	if err := f.wait(); err != nil {
 		return nil, err
 	}
-	f := &flow{c.Sampler, make(chan *ask)}
-	for i, e := range all {
-		s := starts[i/n]
+	return groupsOf(starts, all, n), nil
+}
+
+// playAfter plays the episodes after a start, whose first turns are one request.
+func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
+	var work sync.WaitGroup
+	for _, e := range episodes {
+		work.Go(func() { e.begin(f.ctx) })
+	}
+	work.Wait()
+	if err := open(s, episodes, c.Episodes.Renderer); err != nil {
+		return err
+	}
+	first := episodes[0]
+	r := requestsOf([]Start{*s}, len(episodes), first.params, first.key)[0]
+	r.Key = first.key
+	drawn, err := f.draw(first.number, r)
+	if err != nil {
+		return err
+	}
+	for i, e := range episodes {
 		e.ids = slices.Concat(s.Prompt, s.Given)
 		e.prompt = len(s.Prompt)
-		first := drawn[i/n][i%n]
-		work.Go(func() {
-			defer f.over()
-			e.run(ctx, first, f)
-		})
+		f.play(func() error { return e.run(drawn[i], f) })
 	}
-	if err := f.run(ctx, len(all)); err != nil {
-		return nil, err
-	}
-	work.Wait()
-	return groupsOf(starts, all, n), ctx.Err()
+	return nil
 }
 
 // begin begins an episode.
-func (e *episode) begin(ctx context.Context, problem verify.Problem) {
-	broken := guarded(func() error {
-		began, first, err := e.World.Begin(ctx, problem, e.Dice(e.key))
-		if err == nil && first.Verdict != nil {
-			err = errors.New("the episode is over before the first turn")
-		}
-		e.world, e.opening = began, first.Messages
-		return err
-	})
+func (e *episode) begin(ctx context.Context) {
+	first, broken := e.fresh(ctx)
+	if broken == nil && first.Verdict != nil {
+		broken = errors.New("the episode is over before the first turn")
+	}
+	e.opening, e.state = first.Messages, first.State
 	if broken != nil {
 		e.verdict = broke(broken)
 	}
@@ -116,14 +119,14 @@ func open(s *Start, episodes []*episode, renderer TurnRenderer) error {
 		if first < 0 {
 			first = i
 		}
-		if !slices.Equal(e.opening, episodes[first].opening) {
+		if !slices.Equal(e.opening, episodes[first].opening) || e.state != episodes[first].state {
 			return fmt.Errorf("problem %s: the world says different things before the first turn of different samples. Samples of a problem are compared with each other, so what it says there may depend only on the problem", s.Problem.ID)
 		}
 	}
 	if first < 0 {
 		return fmt.Errorf("problem %s: no episode begins: %s", s.Problem.ID, episodes[0].verdict.Reason)
 	}
-	s.Opening = episodes[first].opening
+	s.Opening, s.State = episodes[first].opening, episodes[first].state
 	if len(s.Opening) == 0 {
 		return nil
 	}
@@ -141,23 +144,24 @@ func open(s *Start, episodes []*episode, renderer TurnRenderer) error {
 }
 
 // run plays an episode from its first turn to its end.
-func (e *episode) run(ctx context.Context, turn Segment, f *flow) {
+func (e *episode) run(turn Segment, f *flow) error {
 	for number := 1; ; number++ {
 		e.append(turn)
 		if e.verdict.Verdict != "" { // it did not begin
-			return
+			return nil
 		}
-		next, over := e.step(ctx, &e.segments[len(e.segments)-1], number)
+		next, over := e.step(f.ctx, &e.segments[len(e.segments)-1], number)
 		if over {
-			return
+			return nil
 		}
 		e.append(Segment{Author: Outside, IDs: next})
 		params := e.params
 		params.MaxTokens = min(params.MaxTokens, e.left())
-		var err error
-		if turn, err = f.ask(e.number, Request{Prompt: slices.Clone(e.ids), N: 1, Params: params, Key: e.key}); err != nil {
-			return // run of the flow has the error
+		drawn, err := f.draw(e.number, Request{Prompt: slices.Clone(e.ids), N: 1, Params: params, Key: e.key})
+		if err != nil {
+			return err
 		}
+		turn = drawn[0]
 	}
 }
 
@@ -173,13 +177,7 @@ func (e *episode) left() int { return e.Tokens - (len(e.ids) - e.prompt) }
 // other turn.
 func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int, over bool) {
 	s.Turn = &Turn{At: number, Text: s.Text(e.Renderer)}
-	var reply world.Reply
-	broken := guarded(func() (err error) {
-		if reply, err = e.world.Step(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended()}); err != nil {
-			return err
-		}
-		return sound(reply)
-	})
+	reply, broken := e.tell(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended()})
 	if broken == nil {
 		s.Turn.Reward, s.Turn.State, s.Turn.Facts, s.Turn.Reply = reply.Reward, reply.State, reply.Facts, reply.Messages
 		switch {
@@ -195,40 +193,12 @@ func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int,
 		}
 	}
 	if broken == nil && e.limit != "" {
-		broken = guarded(func() (err error) { e.verdict, err = world.Ended(ctx, e.world); return err })
+		e.verdict, broken = asked(ctx, e, world.Ended)
 	}
 	if broken != nil {
 		e.verdict = broke(broken)
 	}
 	return next, e.verdict.Verdict != ""
-}
-
-// broke is the verdict on an episode whose world broke.
-func broke(err error) verify.Verdict { return verify.Abstain("the world failed: %v", err) }
-
-// guarded does something with a world, and makes an error of its panic.
-func guarded(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it panics: %v", p)
-		}
-	}()
-	return do()
-}
-
-// sound is an error if a reply has numbers that no log can hold.
-func sound(r world.Reply) error {
-	finite := func(name string, x float64) error {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%s of a turn is %v; accepted: a finite number", name, x)
-		}
-		return nil
-	}
-	err := finite("the reward", r.Reward)
-	for _, name := range slices.Sorted(maps.Keys(r.Facts)) {
-		err = errors.Join(err, finite(name, r.Facts[name]))
-	}
-	return err
 }
 
 // groupsOf are the groups of n episodes after each start.

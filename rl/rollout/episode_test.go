@@ -7,7 +7,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
@@ -20,6 +23,8 @@ type spell struct {
 	letters
 	encoded *[]string
 }
+
+var encoding sync.Mutex // episodes are played side by side
 
 func (s spell) Begin(p verify.Problem, said []world.Message) ([]int, error) {
 	ids, err := s.Prompt(p)
@@ -36,7 +41,9 @@ func (s spell) Next(ended bool, said []world.Message) ([]int, error) {
 		if strings.Contains(m.Text, "§") {
 			return nil, errors.New("no letter")
 		}
+		encoding.Lock()
 		*s.encoded = append(*s.encoded, m.Text)
+		encoding.Unlock()
 		for _, b := range []byte(m.Text + "|") {
 			ids = append(ids, int(b))
 		}
@@ -78,6 +85,7 @@ type counting struct {
 	turns  int
 	opens  string
 	broken func(die uint64, turn int) error
+	count  func(n int) // of worlds that are open; nil: nobody counts
 }
 
 type count struct {
@@ -92,7 +100,14 @@ func (c *counting) Begin(_ context.Context, row verify.Problem, dice *random.Ran
 	if c.opens != "" {
 		first.Messages = []world.Message{{Role: world.User, Text: c.opens}}
 	}
+	e.opened(1)
 	return e, first, c.breaks(e.die, 0)
+}
+
+func (c *counting) opened(n int) {
+	if c.count != nil {
+		c.count(n)
+	}
 }
 
 func (c *counting) breaks(die uint64, turn int) error {
@@ -112,7 +127,10 @@ func (e *count) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 	return r, e.breaks(e.die, e.turn)
 }
 
-func (e *count) Close() error { return nil }
+func (e *count) Close() error {
+	e.opened(-1)
+	return nil
+}
 
 // playing is a collector of episodes whose dice are the numbers of the samples.
 func playing(w world.World, turns, tokens int, asked *[][]Request, encoded *[]string) *Collector {
@@ -285,7 +303,7 @@ func TestBrokenWorlds(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, groups, err)
 		}
 	}
-	if _, err := playing(rolling{}, 9, 99, nil, &encoded).Collect(t.Context(), []verify.Problem{{ID: "7", Question: "q"}}, 2, Params{MaxTokens: 8}, random.Key{}); err == nil || !strings.Contains(err.Error(), "problem 7: the world says different things before the first turns") {
+	if _, err := playing(rolling{}, 9, 99, nil, &encoded).Collect(t.Context(), []verify.Problem{{ID: "7", Question: "q"}}, 2, Params{MaxTokens: 8}, random.Key{}); err == nil || !strings.Contains(err.Error(), "problem 7: the world says different things before the first turn of different samples") {
 		t.Errorf("openings by dice: %v", err)
 	}
 }
@@ -341,4 +359,150 @@ func (f *failing) Sample(ctx context.Context, requests []Request) ([][]Segment, 
 		return nil, errors.New("lost")
 	}
 	return f.says.Sample(ctx, requests)
+}
+
+// timed takes a time for each request, by its stream, and any number of requests at once.
+type timed struct{ says }
+
+func (s timed) takes(stream uint32) time.Duration {
+	return time.Duration(20+stream%7) * time.Millisecond
+}
+
+func (s timed) Draw(ctx context.Context, r Request) ([]Segment, error) {
+	time.Sleep(s.takes(r.Key.Stream))
+	drawn, err := s.Sample(ctx, []Request{r})
+	if err != nil {
+		return nil, err
+	}
+	return drawn[0], nil
+}
+
+// slowly is a world that takes a time for each turn.
+type slowly struct {
+	counting
+	takes time.Duration
+}
+
+type slow struct {
+	world.Episode
+	takes time.Duration
+}
+
+func (s *slowly) Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	e, first, err := s.counting.Begin(ctx, row, dice)
+	return slow{e, s.takes}, first, err
+}
+
+func (s slow) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
+	time.Sleep(s.takes)
+	return s.Episode.Step(ctx, t)
+}
+
+// TestSlowWorlds: episodes whose worlds take their time wait for them side by side, and for nobody
+// else's: all are over when the longest is that was ever drawn or answered without a pause.
+func TestSlowWorlds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const turns, samples = 4, 4
+		var encoded []string
+		c := playing(&slowly{counting{turns: turns}, 200 * time.Millisecond}, 9, 99, nil, &encoded)
+		c.Sampler = timed{}
+		began := time.Now()
+		groups, err := c.Collect(t.Context(), make([]verify.Problem, 16), samples, Params{MaxTokens: 8}, random.Key{})
+		took := time.Since(began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var longest time.Duration
+		for i := range 16 * samples {
+			first := timed{}.takes(uint32(i / samples * samples)) // one request for all samples of a problem
+			longest = max(longest, first+turns*200*time.Millisecond+(turns-1)*timed{}.takes(uint32(i)))
+		}
+		if took != longest || len(groups) != 16 || len(groups[15].Turns(3)) != turns {
+			t.Errorf("%d groups take %v, want %v", len(groups), took, longest)
+		}
+	})
+}
+
+// healthy is a world with a canary.
+type healthy struct {
+	*counting
+	canary func() error
+}
+
+func (h healthy) Canary(context.Context) error { return h.canary() }
+
+// TestWhoseFault: a world that breaks and is broken leaves the episode not scored. One that works is
+// told the turns again; if it answers then, nothing is different, and if it breaks again, the policy
+// reads that it is its own doing, and is scored. What comes too late is broken likewise, and is
+// closed once it comes.
+func TestWhoseFault(t *testing.T) {
+	lives, dead := func() error { return nil }, func() error { return errors.New("2 and 2 are 5") }
+	const whole = "0:q 1:a. 4:A| 1:aa. 4:AA| 1:aaa. "
+	const provoked = "0:q 1:a. 4:A| 1:aa. 4:" + unanswered + "| 1:aaa. 4:AAA| 1:aaaa. "
+	for _, x := range []struct {
+		name    string
+		canary  func() error // nil: there is none
+		breaks  int          // how often the second turn breaks the world
+		late    bool         // by coming late, and else by an error
+		panics  bool
+		want    string
+		verdict string
+		reason  string
+	}{
+		{name: "an error without a canary", breaks: 1, want: "0:q 1:a. 4:A| 1:aa. ", verdict: verify.NotScored, reason: "the world failed: lost"},
+		{name: "the canary is dead", canary: dead, breaks: 1, want: "0:q 1:a. 4:A| 1:aa. ", verdict: verify.NotScored, reason: "the world failed: lost; nor does it play what it should: 2 and 2 are 5"},
+		{name: "once", canary: lives, breaks: 1, want: whole, verdict: verify.Right},
+		{name: "once, late", canary: lives, breaks: 1, late: true, want: whole, verdict: verify.Right},
+		{name: "always", canary: lives, breaks: 99, want: provoked, verdict: verify.Right},
+		{name: "always, by a panic", canary: lives, breaks: 99, panics: true, want: provoked, verdict: verify.Right},
+		{name: "always, late", canary: lives, breaks: 99, late: true, want: provoked, verdict: verify.Right},
+		{name: "late without a canary", breaks: 1, late: true, want: "0:q 1:a. 4:A| 1:aa. ", verdict: verify.NotScored, reason: "the world failed: it takes too long: more than 2s for one turn"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				broke, open := 0, 0
+				c := &counting{turns: 3, count: func(n int) { mu.Lock(); open += n; mu.Unlock() }}
+				c.broken = func(_ uint64, turn int) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if turn != 2 || broke == x.breaks {
+						return nil
+					}
+					if broke++; x.breaks > 1 && broke == 2 {
+						broke = x.breaks // it has been tried twice; later turns have this number too
+					}
+					switch {
+					case x.late:
+						mu.Unlock()
+						time.Sleep(time.Hour)
+						mu.Lock()
+						return nil
+					case x.panics:
+						panic("lost")
+					}
+					return errors.New("lost")
+				}
+				var w world.World = c
+				if x.canary != nil {
+					w = healthy{c, x.canary}
+				}
+				var encoded []string
+				p := playing(w, 9, 99, nil, &encoded)
+				p.Episodes.Clock = 2 * time.Second
+				groups, err := p.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{}, rejecting{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := groups[0].Paths[0].Verdict()
+				if got := pathText(&groups[0], 0); got != x.want || v.Verdict != x.verdict || x.reason != "" && v.Reason != x.reason {
+					t.Errorf("%q, %+v; want %q, %s, %s", got, v, x.want, x.verdict, x.reason)
+				}
+				time.Sleep(2 * time.Hour)
+				if synctest.Wait(); open != 0 {
+					t.Errorf("%d worlds are open", open)
+				}
+			})
+		})
+	}
 }

@@ -4,71 +4,102 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 )
 
-// flow has a sampler draw the turns of episodes that are played side by side. A sampler may belong
-// to one goroutine, so requests are collected, and drawn together as soon as no episode can go on
-// without: which requests meet changes no bit of what is drawn.
-//
-//	episodes ── ask ──> asks ──> run: Sample ── answer ──> episodes
+// Concurrent is a Sampler that many goroutines may ask at once. Where it is none, and belongs to
+// one goroutine, the turns of episodes are drawn together as soon as no episode can go on without.
+type Concurrent interface {
+	Sampler
+	// Draw draws the completions of one request, as Sample does.
+	Draw(ctx context.Context, r Request) ([]Segment, error)
+}
+
+// flow plays episodes side by side, and has a sampler draw their turns. Which requests are drawn
+// together changes no bit of them, so a world that is slow holds up nobody but its own episode.
 type flow struct {
 	sampler Sampler
-	events  chan *ask
+	ctx     context.Context
+	cancel  context.CancelCauseFunc // with the first error: of the sampler, or of a player
+	work    sync.WaitGroup
+
+	mu      sync.Mutex
+	playing int    // players that go on without a draw
+	pending []*ask // of a sampler that is not Concurrent
 }
 
-// ask is a request that an episode waits for; without an answer it says that the episode is over.
+// ask is a request that a player waits for.
 type ask struct {
-	episode int // its number: requests are drawn in this order
+	number  int // of the player: requests are drawn in this order
 	request Request
-	answer  chan answer
+	answer  chan []Segment // closed without one where the sampler fails
 }
 
-type answer struct {
-	segment Segment
-	err     error
+func newFlow(ctx context.Context, s Sampler) *flow {
+	f := &flow{sampler: s}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	return f
 }
 
-// ask draws one completion. It may be called by all episodes at once.
-func (f *flow) ask(episode int, r Request) (Segment, error) {
-	a := &ask{episode, r, make(chan answer, 1)}
-	f.events <- a
-	got := <-a.answer
-	return got.segment, got.err
+// play begins a player, whose error ends all.
+func (f *flow) play(player func() error) {
+	f.mu.Lock()
+	f.playing++
+	f.mu.Unlock()
+	f.work.Go(func() {
+		if err := player(); err != nil {
+			f.cancel(err)
+		}
+		f.pause(nil)
+	})
 }
 
-// over says that an episode asks no more.
-func (f *flow) over() { f.events <- &ask{} }
+// wait waits for all players, and returns the first error.
+func (f *flow) wait() error {
+	f.work.Wait()
+	defer f.cancel(nil)
+	return context.Cause(f.ctx)
+}
 
-// run draws for so many episodes until all are over. The first error of the sampler is that of
-// every request from then on.
-func (f *flow) run(ctx context.Context, episodes int) error {
-	var failed error
-	var pending []*ask
-	for playing := episodes; playing+len(pending) > 0; {
-		if playing > 0 {
-			if a := <-f.events; a.answer != nil {
-				pending = append(pending, a)
-			}
-			playing--
-			continue
-		}
-		slices.SortFunc(pending, func(a, b *ask) int { return cmp.Compare(a.episode, b.episode) })
-		requests := make([]Request, len(pending))
-		for i, a := range pending {
-			requests[i] = a.request
-		}
-		var drawn [][]Segment
-		if failed == nil {
-			drawn, failed = f.sampler.Sample(ctx, requests)
-		}
-		for i, a := range pending {
-			if failed != nil {
-				a.answer <- answer{err: failed}
-			} else {
-				a.answer <- answer{segment: drawn[i][0]}
-			}
-		}
-		playing, pending = len(pending), nil
+// draw draws the completions of a request for a player.
+func (f *flow) draw(number int, r Request) ([]Segment, error) {
+	if s, can := f.sampler.(Concurrent); can {
+		return s.Draw(f.ctx, r)
 	}
-	return failed
+	a := &ask{number, r, make(chan []Segment, 1)}
+	f.pause(a)
+	if drawn, ok := <-a.answer; ok {
+		return drawn, nil
+	}
+	return nil, context.Cause(f.ctx)
+}
+
+// pause says that a player waits for a draw, or that it is over: a is nil. If nobody goes on
+// without, all that is pending is drawn.
+func (f *flow) pause(a *ask) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.playing--
+	if a != nil {
+		f.pending = append(f.pending, a)
+	}
+	if f.playing > 0 || len(f.pending) == 0 {
+		return
+	}
+	slices.SortFunc(f.pending, func(a, b *ask) int { return cmp.Compare(a.number, b.number) })
+	requests := make([]Request, len(f.pending))
+	for i, a := range f.pending {
+		requests[i] = a.request
+	}
+	drawn, err := f.sampler.Sample(f.ctx, requests)
+	if err != nil {
+		f.cancel(err)
+	}
+	for i, a := range f.pending {
+		if err == nil {
+			a.answer <- drawn[i]
+		}
+		close(a.answer)
+	}
+	f.playing, f.pending = len(f.pending), nil
 }

@@ -50,7 +50,7 @@ type Turn struct {
 	At     int                // its number in the episode, from 1
 	Text   string             // what the world read: without the end token
 	Reward float64            // finite
-	State  string             `json:",omitempty"` // equal texts in a group are equal situations
+	State  string             `json:",omitempty"` // that it leads to: equal texts in a group are equal situations
 	Facts  map[string]float64 `json:",omitempty"` // by name; finite
 	Reply  []world.Message    `json:",omitempty"` // what the world said
 }
@@ -98,6 +98,7 @@ func (s Segment) Ended() bool { return s.Stop == EOS || s.Stop == Text }
 type Group struct {
 	Problem  verify.Problem
 	Opening  []world.Message `json:",omitempty"` // what a world says before the first turn; a part of the prompt
+	State    string          `json:",omitempty"` // in which the first turn is taken, as the world calls it
 	Segments []Segment       // parents stand before their children
 	Paths    []Path          // one for each sample, in the order of their numbers
 }
@@ -172,7 +173,7 @@ func (v View) After(prompt []int) View {
 // With is the group with paths of another one of the same problem in place of some of its
 // own, by their numbers, and with those that they replace after its last.
 func (g *Group) With(other *Group, numbers []int) Group {
-	out := Group{Problem: g.Problem, Opening: g.Opening, Segments: slices.Clone(g.Segments), Paths: slices.Clone(g.Paths)}
+	out := Group{Problem: g.Problem, Opening: g.Opening, State: g.State, Segments: slices.Clone(g.Segments), Paths: slices.Clone(g.Paths)}
 	for _, s := range other.Segments {
 		if s.Parent >= 0 {
 			s.Parent += len(g.Segments)
@@ -197,6 +198,28 @@ func (g *Group) Turns(path int) []*Segment {
 		}
 	}
 	return turns
+}
+
+// Situation is that in which a turn is taken, or why it is not known.
+type Situation struct{ Text, Why string }
+
+// Situations are those in which the turns of a path are taken: all first turns of a group are taken in
+// the same.
+func (g *Group) Situations(path int) []Situation {
+	var out []Situation
+	at := Situation{Text: g.State}
+	for _, s := range g.Turns(path) {
+		out = append(out, at)
+		switch {
+		case s.Turn == nil:
+			at = Situation{Why: "the world broke in the turn before, or did not see it"}
+		case s.Turn.State == "":
+			at = Situation{Why: "the world does not call the situation after the turn before anything"}
+		default:
+			at = Situation{Text: s.Turn.State}
+		}
+	}
+	return out
 }
 
 // Tokens is the number of tokens of a path that the policy wrote.

@@ -73,6 +73,7 @@ var suppliers = []supplier{
 	ofCompletion("out_of_turns", func(c *Completion) (float64, string) { return holds(c.View.Limit == rollout.OutOfTurns), "" }),
 	{fact: "turn_reward", known: drawn, columns: one(ofTurns(func(t *rollout.Turn, _ string) (float64, string) { return t.Reward, "" }))},
 	{fact: "turn.", known: drawn, columns: one(ofTurns((*rollout.Turn).Number))},
+	{fact: "state", known: drawn, columns: one(situations)},
 	{fact: "last_turn", known: drawn, columns: one(lastTurns)},
 	{fact: "reward.", known: drawn, columns: valueOf},
 	{fact: taskFact, known: drawn, columns: verdictOf},

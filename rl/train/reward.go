@@ -17,7 +17,7 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int) uint64) error {
 		if random.At(d.recipe.Seed, random.Stream(random.Reward, d.index), place(i)).Chance(0.5) {
 			coin = 1
 		}
-		b.Completions = append(b.Completions, reward.Completion{Group: c.Group, Row: c.From.Problem, Path: c.Path(), View: c.View, Turns: d.playedOf(c), Random: coin})
+		b.Completions = append(b.Completions, reward.Completion{Group: c.Group, Row: c.From.Problem, Path: c.Path(), View: c.View, Turns: d.playedOf(c), Situations: d.situationsOf(c), Random: coin})
 	}
 	if d.program.Needs("old_uniform_logp") {
 		stats, err := d.models.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))

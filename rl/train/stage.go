@@ -72,7 +72,7 @@ type Parts struct {
 func NewCollector(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*rollout.Collector, error) {
 	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
 	if e := r.Task.Episodic(); e != nil {
-		out.Episodes = &rollout.Episodes{World: e, Renderer: renderer, Turns: r.Task.Episode.Turns, Tokens: r.Task.Episode.Tokens, Dice: func(k random.Key) *random.Rand { return k.Dice(r.Seed) }}
+		out.Episodes = &rollout.Episodes{World: e, Renderer: renderer, Turns: r.Task.Episode.Turns, Tokens: r.Task.Episode.Tokens, Clock: r.Task.Episode.Clock(), Dice: func(k random.Key) *random.Rand { return k.Dice(r.Seed) }}
 	}
 	var err error
 	if r.Task.Verifier != "" {

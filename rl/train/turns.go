@@ -44,6 +44,19 @@ func ofTurns(value func(t *rollout.Turn, name string) (float64, string)) func(x 
 	}
 }
 
+// situations are those in which the turns are taken.
+func situations(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Segment, Why: map[int]string{}}
+	for i := range x.cs {
+		for _, s := range x.cs[i].From.Situations(x.cs[i].Sample) {
+			if c.Text = append(c.Text, s.Text); s.Why != "" {
+				c.Why[len(c.Text)-1] = s.Why
+			}
+		}
+	}
+	return c, nil
+}
+
 // lastTurns tells which turns are the last ones of their episodes.
 func lastTurns(x subject, _ string) (formula.Column, error) {
 	c := formula.Column{Level: formula.Segment}
@@ -89,6 +102,14 @@ func playedBy(e tasks.Episodic, renderer *prompts.Renderer, turns int, row verif
 		return Completion{}, &rollout.PromptError{Prompt: row.Question, Err: err}
 	}
 	return written(row, lesson, 1), nil
+}
+
+// situationsOf are those in which the turns of playedOf are taken.
+func (f *facts) situationsOf(c *Completion) []rollout.Situation {
+	if f.recipe.Task.Episodic() == nil {
+		return nil
+	}
+	return c.From.Situations(c.Sample)
 }
 
 // playedOf are the turns of a completion that is an episode; nil: it is one answer.

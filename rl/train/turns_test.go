@@ -12,7 +12,9 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -154,7 +156,7 @@ func equalBits(a, b []float32) bool {
 // TestTurnColumns: the columns of a step of episodes have a row for each token that the policy drew
 // and none for a token that it read, a segment for each turn, and what the world told about it.
 func TestTurnColumns(t *testing.T) {
-	r := guessing(t, "stage.rl.algorithm.advantage=own*(turn_reward + turn.left/7 + last_turn) + turns + read_tokens + out_of_turns", "stage.rl.reward=task + 0.5*sum(turn_reward) - last(turn.left) + 0.01*turns")
+	r := guessing(t, "stage.rl.algorithm.advantage=own*(turn_reward - same_mean(turn_reward, state) + turn.left/7 + last_turn) + turns + read_tokens + out_of_turns", "stage.rl.reward=task + 0.5*sum(turn_reward) - last(turn.left) + 0.01*turns")
 	p, f := guessingParts(t, r)
 	d := drawnBy(t, p, f)
 	x := f.of(&d.Plan, d.Completions, atOnce(d.Completions))
@@ -199,9 +201,52 @@ func TestTurnColumns(t *testing.T) {
 	if len(old.V) > 0 || len(reward.V) != segments || table.Size(2) == 0 {
 		t.Errorf("%d tokens too many; %d turns, want %d", len(old.V), len(reward.V), segments)
 	}
+	alike(t, d.Completions, table)
 	row := rolloutMetrics(d.Completions, nil)
 	if row["rollout/turns_mean"] != float64(segments)/float64(len(d.Completions)) || row["rollout/tokens"] != float64(tokens) {
 		t.Errorf("metrics %v", row)
+	}
+}
+
+// alike holds the number of turns that were taken in the situation of each turn, by the samples of its
+// problem, against what is counted here: all first turns of a problem are taken in the same, which no
+// other problem has.
+func alike(t *testing.T, cs []Completion, table *formula.Table) {
+	t.Helper()
+	p, err := formula.Compile(formula.Text{Parts: map[string]string{"n": "same_count(state)"}}, slices.Concat(formula.Structure(), algo.TurnFacts()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.On(table).Column("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct {
+		group int
+		state string
+	}
+	var places []place
+	counts := map[place]int{}
+	for i := range cs {
+		for k, s := range cs[i].From.Situations(cs[i].Sample) {
+			if s.Why != "" || k == 0 && s.Text != cs[i].From.State || k > 0 && s.Text != cs[i].From.Turns(cs[i].Sample)[k-1].Turn.State {
+				t.Errorf("turn %d of completion %d is taken in %+v", k+1, i, s)
+			}
+			places = append(places, place{cs[i].Group, s.Text})
+			counts[places[len(places)-1]]++
+		}
+	}
+	shared := 0
+	for i, p := range places {
+		if got.V[i] != float64(counts[p]) {
+			t.Errorf("turn %d, in %+v, has %v like it, want %d", i, p, got.V[i], counts[p])
+		}
+		if counts[p] > 1 && !strings.HasPrefix(p.state, "3 ") {
+			shared++
+		}
+	}
+	if shared == 0 {
+		t.Error("no later situation is shared: the test says little")
 	}
 }
 
@@ -239,7 +284,8 @@ func TestEpisodesRefused(t *testing.T) {
 		"stage.rl.second_chance={when = \"group_max(reward) < 1\", rows = \"answer\"}": "stage.rl.second_chance.rows does not go with a task that is played in turns",
 		"stage.rl.order=arrival":      `stage.rl.order = "arrival" does not go with a task that is played in turns`,
 		"task.episode.turns=0":        "task.episode.turns = 0 is out of range",
-		"task.episode.seconds=3":      "task.episode.seconds",
+		"task.episode.seconds=-1":     "task.episode.seconds = -1 is out of range",
+		"task.episode.minutes=3":      "task.episode.minutes",
 		"task.episode=7":              "a table [task.episode]",
 		"stage.warm-up.show={answer}": "stage.warm-up.show does not go with task guess, whose demonstrations are episodes",
 		"task.settings.size=32":       "at most 2^turns - 1 = 31",

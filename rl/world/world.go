@@ -29,6 +29,17 @@ type Judge interface {
 	Judge(ctx context.Context) (verify.Verdict, error)
 }
 
+// Checked is a World that can tell whether it works, and whose episodes can be played again: the same
+// turns after the same dice are the same episode. Where a turn breaks one, whoever plays it asks the
+// canary. A world that fails at it is broken, and the episode is not scored; one that works is tried
+// with the same turns again, and if the turn breaks that episode too, the turn was wrong.
+type Checked interface {
+	World
+	// Canary plays something whose outcome is known, in an episode of its own. An error says that
+	// the world is broken.
+	Canary(ctx context.Context) error
+}
+
 // Turn is what a seat did.
 type Turn struct {
 	Text string // without the end token

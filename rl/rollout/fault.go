@@ -1,0 +1,175 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// A world that errs, panics or is over its clock is broken, or what the policy wrote has broken it. Where the world
+// has a canary it is asked which: a broken world leaves the episode not scored, and a policy that
+// breaks one that works reads about it and is scored as usual, so that nothing talks itself out of a
+// score.
+
+// broke is the verdict on an episode whose world broke.
+func broke(err error) verify.Verdict { return verify.Abstain("the world failed: %v", err) }
+
+// unanswered is what the policy reads after a turn that breaks a world that works.
+const unanswered = "There is no answer to this turn: it cannot be played."
+
+// fresh begins the episode in a world of its own, in place of the one that it has.
+func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
+	e.leave()
+	type began struct {
+		world world.Episode
+		reply world.Reply
+	}
+	dice := e.Dice(e.key)
+	b, err := within(ctx, e.Clock, func(ctx context.Context) (b began, err error) {
+		b.world, b.reply, err = e.World.Begin(ctx, e.problem, dice)
+		return b, err
+	}, func(b began) {
+		if b.world != nil {
+			b.world.Close()
+		}
+	})
+	e.world = b.world
+	return b.reply, err
+}
+
+// leave closes the world of the episode, if it has one.
+func (e *episode) leave() {
+	if e.world != nil {
+		e.world.Close()
+		e.world = nil
+	}
+}
+
+// tell tells the world of a turn and returns its reply, or why there is none: the world is broken.
+func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
+	reply, broken := e.ask(ctx, t)
+	if c, can := e.World.(world.Checked); broken != nil && can {
+		reply, broken = e.again(ctx, c, t, broken)
+	}
+	return reply, broken
+}
+
+// again tells a fresh episode of a turn that broke one: first of the turns before it, if the canary
+// lives.
+func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, broken error) (world.Reply, error) {
+	_, dead := within(ctx, e.Clock, func(ctx context.Context) (none struct{}, err error) { return none, c.Canary(ctx) }, func(struct{}) {})
+	if dead != nil {
+		return world.Reply{}, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
+	}
+	if err := e.replay(ctx); err != nil {
+		return world.Reply{}, err
+	}
+	reply, second := e.ask(ctx, t)
+	if second == nil {
+		return reply, nil
+	}
+	if err := e.replay(ctx); err != nil {
+		return world.Reply{}, err
+	}
+	return world.Reply{Messages: []world.Message{{Role: world.User, Text: unanswered}}}, nil
+}
+
+// replay plays the turns again that the world has answered, in a fresh episode.
+func (e *episode) replay(ctx context.Context) error {
+	_, err := e.fresh(ctx)
+	told := e.told
+	e.told = nil
+	for _, t := range told {
+		if err == nil {
+			_, err = e.ask(ctx, t)
+		}
+	}
+	return err
+}
+
+// ask tells the world of a turn.
+func (e *episode) ask(ctx context.Context, t world.Turn) (world.Reply, error) {
+	if e.world == nil {
+		return world.Reply{}, errors.New("it has not begun")
+	}
+	reply, err := asked(ctx, e, func(ctx context.Context, w world.Episode) (world.Reply, error) { return w.Step(ctx, t) })
+	if err == nil {
+		err = sound(reply)
+	}
+	if err == nil {
+		e.told = append(e.told, t)
+	}
+	return reply, err
+}
+
+// asked is what the world of an episode makes of a question. One that does not come back is closed once
+// it does, and the episode has none then.
+func asked[T any](ctx context.Context, e *episode, question func(context.Context, world.Episode) (T, error)) (T, error) {
+	w := e.world
+	out, err := within(ctx, e.Clock, func(ctx context.Context) (T, error) { return question(ctx, w) }, func(T) { w.Close() })
+	if errors.Is(err, errLate) {
+		e.world = nil
+	}
+	return out, err
+}
+
+// errLate is that a world does not come back in time.
+var errLate = errors.New("it takes too long")
+
+// within does something with a world in the time that there is, and makes an error of its panic.
+// What does not come back in time is left to itself; late gets what it comes to then.
+func within[T any](ctx context.Context, clock time.Duration, do func(context.Context) (T, error), late func(T)) (T, error) {
+	guarded := func(ctx context.Context) (out T, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("it panics: %v", p)
+			}
+		}()
+		return do(ctx)
+	}
+	if clock <= 0 {
+		return guarded(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, clock, fmt.Errorf("%w: more than %v for one turn", errLate, clock))
+	var out T
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer cancel()
+		defer close(ended)
+		out, err = guarded(ctx)
+	}()
+	select {
+	case <-ended:
+		return out, err
+	case <-ctx.Done():
+		var none T
+		go func() {
+			<-ended
+			late(out)
+		}()
+		return none, context.Cause(ctx)
+	}
+}
+
+// sound is an error if a reply has numbers that no log can hold.
+func sound(r world.Reply) error {
+	finite := func(name string, x float64) error {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%s of a turn is %v; accepted: a finite number", name, x)
+		}
+		return nil
+	}
+	err := finite("the reward", r.Reward)
+	for _, name := range slices.Sorted(maps.Keys(r.Facts)) {
+		err = errors.Join(err, finite(name, r.Facts[name]))
+	}
+	return err
+}
