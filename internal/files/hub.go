@@ -28,13 +28,7 @@ const (
 // folder, or was made absolute from there. Of names with these endings files are meant, and
 // runs/NAME is a run of the program's own.
 func MaybeHub(err error, path, kind string, endings ...string) error {
-	if filepath.IsAbs(path) {
-		if here, failed := os.Getwd(); failed == nil {
-			if inside, failed := filepath.Rel(here, path); failed == nil {
-				path = inside
-			}
-		}
-	}
+	path = fromHere(path)
 	id := filepath.ToSlash(path)
 	if _, there := os.Stat(filepath.Dir(path)); there == nil || !HubName(id) || strings.HasPrefix(id, "runs/") {
 		return err

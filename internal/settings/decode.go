@@ -111,7 +111,11 @@ func (d *Document) unknown(p Path, fields []Field, kind string) {
 		d.Fail(p, "%w", d.WithHomes(fmt.Errorf("unknown key %s; did you mean %s?", d.Name(p), strings.Join(homes, ", ")), p))
 		return
 	}
-	d.Fail(p, "unknown key %s%s", d.Name(p), DidYouMean(p.last(), known, ""))
+	err := fmt.Errorf("unknown key %s%s", d.Name(p), DidYouMean(p.last(), known, ""))
+	if near := hint.Nearest(p.last(), known); near != "" {
+		err = d.instead(err, p, []string{d.Name(p[:len(p)-1].With(near))})
+	}
+	d.Fail(p, "%w", err)
 }
 
 // elsewhere are the places where the key at p is, or the key that an override put into a table
@@ -137,8 +141,11 @@ func (d *Document) elsewhere(p Path) []string {
 
 // WithHomes is an error about the key at p with the overrides that say the same in the right
 // place, where an override said it.
-func (d *Document) WithHomes(err error, p Path) error {
-	homes := d.elsewhere(p)
+func (d *Document) WithHomes(err error, p Path) error { return d.instead(err, p, d.elsewhere(p)) }
+
+// instead is an error about the key at p with the overrides that say the same of the right keys,
+// where an override said it.
+func (d *Document) instead(err error, p Path, homes []string) error {
 	for _, s := range d.sets {
 		if len(s.path) < len(p) || !slices.Equal(s.path[:len(p)], p) {
 			continue

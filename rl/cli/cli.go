@@ -316,7 +316,11 @@ func checkRun(dir string) error {
 		return err
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return usagef("run %s: there is no such folder", dir)
+		err := usagef("run %s: there is no such folder", dir)
+		if near := store.NearRun(dir); near != "" {
+			err = hint.With(err, "did you mean %s?", near)
+		}
+		return err
 	}
 	return nil
 }

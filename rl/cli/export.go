@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func export(c *cli.Context) error {
 		return badChoice("format", format, exportFormats...)
 	}
 	if out == "" {
-		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a new folder")
+		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "--out exported")
 	}
 	if format == "csv" || format == "tfevents" {
 		if c.IsSet(checkpointFlag.Name) {
@@ -157,6 +158,17 @@ func exportInto(c *cli.Context, out, format, typ string, files map[string]func(i
 	return err
 }
 
+// freeName is a name like that of a folder, which nothing has.
+func freeName(dir string) string {
+	dir = filepath.Clean(dir)
+	for n := 2; ; n++ {
+		free := fmt.Sprintf("%s-%d", dir, n)
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free
+		}
+	}
+}
+
 // writeNew writes the files of a new folder, whose name the user gave as the argument or flag
 // given, and returns their size in bytes.
 func writeNew(given, dir string, files map[string]func(io.Writer) error) (size int64, err error) {
@@ -171,7 +183,7 @@ func writeNew(given, dir string, files map[string]func(io.Writer) error) (size i
 	}
 	err = store.WriteFolder(store.OS(), dir, counted)
 	if errors.Is(err, fs.ErrExist) {
-		return 0, hint.With(fmt.Errorf("%w: %s %s already exists", lines.ErrInput, given, dir), "name a new folder")
+		return 0, hint.With(fmt.Errorf("%w: %s %s already exists", lines.ErrInput, given, dir), "did you mean %s?", freeName(dir))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", given, err)

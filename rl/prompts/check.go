@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -117,7 +118,7 @@ func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err e
 		ids, err := r.Prompt(row)
 		if err == nil && len(ids) > l.Prompt {
 			err = fmt.Errorf("prompt %s has %d tokens, but [task] max_prompt_tokens is %d: it is %w", terminal.Quote(row.Question), len(ids), l.Prompt, errLong)
-			err = hint.With(err, "raise max_prompt_tokens, or take such rows out")
+			err = hint.With(err, "take such rows out, or --set task.max_prompt_tokens=%d", 1<<bits.Len(uint(len(ids))))
 		}
 		if err != nil {
 			return lesson, err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/internal/terminal"
@@ -17,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -97,7 +99,11 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, f
 		source, err = prompts.Open(Parts(task), task.Verifier, task.Options)
 	}
 	if errors.Is(err, fs.ErrNotExist) && task.Data != "" {
-		err = hint.With(err, "name your file with --set task.data=FILE")
+		advice := "name your file with --set task.data=FILE"
+		if near := files.Near(task.Data, table.Named); near != "" {
+			advice = "--set task.data=" + terminal.ShellWord(near)
+		}
+		err = hint.With(err, "%s", advice)
 	}
 	if err != nil {
 		faults.Fail(key, "%w", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -22,7 +23,11 @@ func modelOf(r *recipe.Recipe) (store.Found, error) {
 		return store.Found{}, nil
 	}
 	found, err := store.FindModel(r.Model.Path, "")
-	return found, hint.With(err, "name the folder of your model with --set model.path=FOLDER")
+	advice := "name the folder of your model with --set model.path=FOLDER"
+	if near := store.NearModel(r.Model.Path); near != "" {
+		advice = "--set model.path=" + terminal.ShellWord(near)
+	}
+	return found, hint.With(err, "%s", advice)
 }
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before

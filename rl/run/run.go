@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -67,6 +69,15 @@ type run struct {
 // Train runs a recipe from its first stage to its last, or on from its newest
 // checkpoint.
 func Train(ctx context.Context, o Options) (*Summary, error) {
+	summary, err := trainAll(ctx, o)
+	if _, failed := os.Stat(filepath.Join(o.Dir, recipe.File)); failed == nil && store.Full(err) {
+		err = hint.With(err, "to continue once there is room: rlzero train --resume --run %s", terminal.ShellWord(o.Dir))
+	}
+	return summary, err
+}
+
+// trainAll is Train without what is said about a full disk.
+func trainAll(ctx context.Context, o Options) (*Summary, error) {
 	began := time.Now()
 	var more *longer
 	if o.Resume {

@@ -111,10 +111,15 @@ func failed(op, path string, err error) error {
 		err = le.Err
 	}
 	err = fmt.Errorf("%s %s: %w", op, path, err)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		err = hint.With(err, "free some space, then continue with --resume")
+	if Full(err) {
+		err = hint.With(err, "free some space")
 	}
 	return err
+}
+
+// Full tells whether an error is about a disk, or a share of one, that has no room left.
+func Full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 // makeDir makes a folder and those above it, durably.

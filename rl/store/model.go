@@ -51,7 +51,11 @@ func FindModel(path, which string) (Found, error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		err = hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), accepted)
+		advice := accepted
+		if near := NearModel(path); near != "" {
+			advice = "did you mean " + near + "?"
+		}
+		err = hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), "%s", advice)
 		return Found{}, files.MaybeHub(err, path, files.HubModel, ".gguf")
 	}
 	found := Found{Dir: path}
@@ -68,6 +72,19 @@ func FindModel(path, which string) (Found, error) {
 		return Found{}, hint.With(fmt.Errorf("%w: --checkpoint chooses a model of a run, and %s is no run folder", lines.ErrInput, path), "leave it out")
 	}
 	return found, nil
+}
+
+// NearModel is the model or run beside a path where none is, which may have been meant; "": there is
+// none.
+func NearModel(path string) string {
+	return files.Near(path, func(path string) bool {
+		return filepath.Ext(path) == ".gguf" || isModel(path) || isRun(OS(), path) == nil
+	})
+}
+
+// NearRun is the run beside a path where none is, which may have been meant; "": there is none.
+func NearRun(path string) string {
+	return files.Near(path, func(path string) bool { return isRun(OS(), path) == nil })
 }
 
 // isModel says whether a folder is a model, or an adapter that names one.

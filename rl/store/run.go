@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 )
 
 // ErrExists: the folder of a new run holds something already.
@@ -73,7 +74,7 @@ func (r *Run) begin() error {
 		}
 		err := fmt.Errorf("%w: %s already holds %s", ErrExists, r.dir, info.Name())
 		if isRun(r.fs, r.dir) == nil {
-			return hint.With(err, "continue that run with --resume, or choose another folder with --run")
+			err = hint.With(err, "to continue that run: rlzero train --resume --run %s", terminal.ShellWord(r.dir))
 		}
 		return hint.With(err, "choose another folder with --run")
 	}

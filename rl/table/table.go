@@ -123,6 +123,12 @@ var formats = map[string]reader{
 	".jsonl": readLines, ".ndjson": readLines, ".json": readJSON, ".csv": readCSV, ".tsv": readCSV, ".parquet": readParquet,
 }
 
+// Named tells whether a name is that of a data file, by its ending.
+func Named(name string) bool {
+	_, err := readerOf(name)
+	return err == nil
+}
+
 func readerOf(name string) (reader, error) {
 	read, ok := formats[strings.ToLower(filepath.Ext(name))]
 	if !ok {

@@ -15,11 +15,11 @@ import (
 
 func TestOnPage(t *testing.T) {
 	for text, want := range map[string]string{
-		"free some space, then continue with --resume": "free some space, then press Continue",
+		"to continue once there is room: rlzero train --resume --run run":                                                                               "to continue once there is room: press Continue",
 		"any of these lines makes it fit, the cheapest first:\n   --set sampler_sequences=32\n   --set sampler_sequences=1 --set stage.rl.group_size=4": "any of these lines makes it fit, the cheapest first:\n   sampler_sequences = 32\n   sampler_sequences = 1 and stage.rl.group_size = 4",
 		"nothing is downloaded by rlzero; fetch it from the Hugging Face hub first: hf download a/b --local-dir a/b":                                    "nothing is downloaded: drop the files of a small model here",
 		"update the driver, or choose another device with --device":                                                                                     "update the driver",
-		"continue that run with --resume, or choose another folder with --run":                                                                          "press Continue",
+		"to continue that run: rlzero train --resume --run run":                                                                                         "to continue that run: press Continue",
 		"--set stage.rl.reward=tusk: unknown name":                                                                                                      "stage.rl.reward = tusk: unknown name",
 		"task.name = \"x\" is not known; did you mean gcd? (rlzero tasks lists them all)":                                                               "task.name = \"x\" is not known; did you mean gcd?",
 		"unknown recipe \"x\"; rlzero recipes lists them all":                                                                                           "unknown recipe \"x\"",
