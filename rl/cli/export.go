@@ -209,7 +209,7 @@ func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType
 	adapter := c.String("adapter")
 	switch {
 	case format == "peft" && adapter == "" && f.Adapter == "":
-		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes only adapters"), "--format hf writes the model; --adapter DIR adds an adapter to it")
+		return nil, hint.With(errors.New("the model has no adapter, but --format peft writes only adapters"), "--format hf writes the model; --adapter DIR adds an adapter to it")
 	case format == "peft":
 		small, tensors, notes, err := f.AdapterFiles(adapter, typ.Type)
 		warn(c, notes)
