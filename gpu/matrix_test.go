@@ -107,25 +107,25 @@ func TestMatrixSelfTest(t *testing.T) {
 				return backwards(sum, p)
 			}
 			return inOrder("", 0, 0, 0, sum, p)
-		}, "other bits alone"},
+		}, "different bits alone"},
 		"another order in one row": {func(_ string, rows, m, _ int, sum float32, p []float32) float32 {
 			if m == 3 { // which none of the rows that are tried alone is
 				return backwards(sum, p)
 			}
 			return inOrder("", 0, 0, 0, sum, p)
-		}, "other bits"},
+		}, "different bits"},
 		"another order in one column": {func(_ string, _, _, n int, sum float32, p []float32) float32 {
 			if n == 7 {
 				return backwards(sum, p)
 			}
 			return inOrder("", 0, 0, 0, sum, p)
-		}, "other bits at row"},
+		}, "different bits when it stands at row"},
 		"another order across": {func(kernel string, _, _, _ int, sum float32, p []float32) float32 {
 			if kernel == "matmul_nn" {
 				return backwards(sum, p)
 			}
 			return inOrder("", 0, 0, 0, sum, p)
-		}, "matmul_nn gives other bits"},
+		}, "matmul_nn and matmul_nt give different bits"},
 	} {
 		err := checkMatrices(cores{tier: TierMatrix, mma: c.mma})
 		switch {
