@@ -179,7 +179,7 @@ func TestSummary(t *testing.T) {
 	for _, x := range []struct{ template, form, want string }{
 		{"", Auto, "chat template: <|im_end|> ends a turn"},
 		{"none", Auto, "text: the model has no chat template, "},
-		{"", Text, `text: form = "text" leaves chat templates out, `},
+		{"", Text, `text: form = "text" uses no chat template, `},
 	} {
 		r := rendererOf(t, x.template, Style{Form: x.form})
 		if got := r.Summary(); !strings.HasPrefix(got, x.want) || r.Chat() != strings.HasPrefix(got, "chat") {
