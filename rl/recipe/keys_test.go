@@ -65,6 +65,9 @@ func TestKeys(t *testing.T) {
 			if k.Table == "task.source" {
 				set = []string{"task={source = [{data = \"x\", " + k.Key + " = " + value + "}], verifier = \"math\", max_prompt_tokens = 9}", "stage.rl.sampling.max_completion_tokens=9", "stage.sft.max_tokens=9"}
 			}
+			if k.Table == "task.episode" { // a task in turns
+				set = []string{"task={name = \"guess\", episode = {" + k.Key + " = " + value + "}}"}
+			}
 			if k.Table == "expect" {
 				expect := map[string]string{"metric": `"eval/pass@1"`, "than": `"countdown-tiny"`}
 				set = []string{fmt.Sprintf("expect=[{metric = %s, than = %s", expect["metric"], expect["than"])}

@@ -66,7 +66,7 @@ type curve struct {
 	Timescale float64 `toml:"timescale" range:"[0,1e12]" unit:"steps" with:"schedule=inverse_sqrt"`
 
 	// number of last steps of wsd, over which the rate falls
-	DecaySteps int `toml:"decay_steps" range:"[0,inf)" unit:"steps" with:"schedule=wsd"`
+	DecaySteps int `toml:"decay_steps" range:"[0,1000000000]" unit:"steps" with:"schedule=wsd"`
 
 	// shape of the warm-up of wsd
 	WarmupShape string `toml:"warmup_shape" choice:"linear,cosine,1-sqrt" default:"linear" with:"schedule=wsd"`

@@ -391,10 +391,10 @@ type SFT struct {
 	TestEvery int `toml:"test_every" in:"sft,preference" range:"[1,inf)" unit:"steps" default:"50"`
 
 	// largest number of steps before the learning rate decays
-	HoldSteps int `toml:"hold_steps" range:"[1,inf)" unit:"steps" default:"1500"`
+	HoldSteps int `toml:"hold_steps" range:"[1,1000000000]" unit:"steps" default:"1500"`
 
 	// steps over which the learning rate decays
-	DecaySteps int `toml:"decay_steps" range:"[1,inf)" unit:"steps" default:"500"`
+	DecaySteps int `toml:"decay_steps" range:"[1,1000000000]" unit:"steps" default:"500"`
 
 	// share of the learning rate that is left at the end of the decay
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" default:"0.1"`
@@ -411,7 +411,7 @@ type SFT struct {
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
 	// steps of the stage, each one rollout or one update
-	Steps int `toml:"steps" in:"preference,rl" range:"[1,inf)" unit:"steps" default:"100"`
+	Steps int `toml:"steps" in:"preference,rl" range:"[1,1000000000]" unit:"steps" default:"100"`
 
 	// the stage ends after the step in which it has sampled this many tokens; 0: no such limit
 	MaxSampledTokens int `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens"`
@@ -513,7 +513,7 @@ type Optimizer struct {
 	ValueLR float64 `toml:"value_lr" in:"rl" range:"[0,10]"`
 
 	// steps over which the learning rate rises linearly; the last of them has the full rate
-	WarmupSteps int `toml:"warmup_steps" range:"[0,inf)" unit:"steps" default:"5" default_sft:"20" default_preference:"10"`
+	WarmupSteps int `toml:"warmup_steps" range:"[0,1000000000]" unit:"steps" default:"5" default_sft:"20" default_preference:"10"`
 
 	// decay of the weights per step, as a factor of the learning rate; matrices only; with rule = adam or
 	// sgd it is part of the gradient

@@ -398,8 +398,10 @@ func TestAllErrorsAtOnce(t *testing.T) {
 
 func TestOverrideErrors(t *testing.T) {
 	for set, want := range map[string]string{
-		"stage.rl.stps=3":          "--set stage.rl.stps=3: unknown key stage.rl.stps; did you mean steps?",
-		"stage.rl.steps=many":      `--set stage.rl.steps=many: stage.rl.steps = "many" is a string; accepted: a whole number, at least 1`,
+		"stage.rl.stps=3":     "--set stage.rl.stps=3: unknown key stage.rl.stps; did you mean steps?",
+		"stage.rl.steps=many": `--set stage.rl.steps=many: stage.rl.steps = "many" is a string; accepted: a whole number from 1 to 1000000000`,
+		// The sum of two lengths is a number of steps too.
+		"stage.warm-up.hold_steps=9223372036854775807": "stage.warm-up.hold_steps = 9223372036854775807 is out of range; accepted: a whole number from 1 to 1000000000",
 		"stage.lr.steps=3":         `--set stage.lr.steps=3: there is no stage "lr"; did you mean rl? (accepted: warm-up, rl, or an index from 0)`,
 		"stage.2.steps=3":          "accepted: warm-up, rl, or an index from 0",
 		"stage.rl=3":               "stage is a list of tables: write stage.NAME.KEY, such as stage.rl.steps",
