@@ -361,7 +361,7 @@ func TestOneFile(t *testing.T) {
 		visit(b, "#/run/sums-1/"+s)
 		quiet(t, b, s)
 	}
-	if got := text(b, "main"); !strings.Contains(got, "hold “7”") {
+	if got := text(b, "main"); !strings.Contains(got, "contain “7”") {
 		t.Errorf("the search says %q", got)
 	}
 	visit(b, "#/run/sums-1/curves")

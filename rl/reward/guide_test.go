@@ -73,6 +73,9 @@ func TestTables(t *testing.T) {
 		if f.Takes != nil {
 			usage += "(" + strings.Join(args, ", ") + ")"
 		}
+		if f.Text {
+			usage += ` == "x"`
+		}
 		if f.Level > formula.Completion {
 			usage = "last(" + usage + ")"
 		}
