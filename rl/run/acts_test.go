@@ -81,6 +81,7 @@ var doesNotAct = map[string]string{
 	"sparkle numbers.prefix_share":               oneToken,
 	"copo reward":                                "the value that it names is read by the method alone",
 	"drpo algorithm.prefer":                      "two steps bring no group with two right answers of different lengths",
+	"drpo algorithm.shortness":                   "as drpo algorithm.prefer, which reads it",
 	"rlpr algorithm.keep":                        later,
 	"rlpr algorithm.state.spread":                later,
 	"b-star algorithm.balance":                   fourth,
