@@ -103,7 +103,20 @@ func TestStateOfNow(t *testing.T) {
 	}
 	table, none := stateTable(t, 0, 0, 0, 0, 0, 0), func(string) []string { return nil }
 	var s States
-	for name, c := range s.Columns(a, none) {
+	u := s.firstUpdate(t, a, table, none, -1, -2, -3, -1, -2, -3)
+	if err := s.AfterStep(a, table, none); err != nil || s.value(a, "coef", "") != 0 {
+		t.Errorf("after the step: %v, %v", s.value(a, "coef", ""), err)
+	}
+	if err := s.AfterUpdate(u, none); err != nil || s.value(a, "coef", "") != -2 {
+		t.Errorf("after the update: %v, %v; want -2", s.value(a, "coef", ""), err)
+	}
+}
+
+// firstUpdate begins a step over the table and the states, and its only update, whose kept tokens
+// have these log-probs now.
+func (s *States) firstUpdate(t *testing.T, a *Algorithm, table *formula.Table, keys func(string) []string, logp ...float64) *Update {
+	t.Helper()
+	for name, c := range s.Columns(a, keys) {
 		if err := table.Add(name, c); err != nil {
 			t.Fatal(err)
 		}
@@ -116,15 +129,10 @@ func TestStateOfNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := u.Table.Add("logp", formula.Column{Level: formula.Token, V: []float64{-1, -2, -3, -1, -2, -3}}); err != nil {
+	if err := u.Table.Add("logp", formula.Column{Level: formula.Token, V: logp}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AfterStep(a, table, none); err != nil || s.value(a, "coef", "") != 0 {
-		t.Errorf("after the step: %v, %v", s.value(a, "coef", ""), err)
-	}
-	if err := s.AfterUpdate(u, none); err != nil || s.value(a, "coef", "") != -2 {
-		t.Errorf("after the update: %v, %v; want -2", s.value(a, "coef", ""), err)
-	}
+	return u
 }
 
 // TestStateOfBoth: what moves after an update may read the step beside it, also by keys, and what
@@ -140,22 +148,7 @@ func TestStateOfBoth(t *testing.T) {
 	}
 	table, keys := stateTable(t, 0, 1, 2, 3, 0, 0), func(string) []string { return []string{"x", "y", "z"} }
 	var s States
-	for name, c := range s.Columns(a, keys) {
-		if err := table.Add(name, c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	step, err := a.Step(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := step.Update(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := u.Table.Add("logp", formula.Column{Level: formula.Token, V: []float64{-1, -2, -3}}); err != nil {
-		t.Fatal(err)
-	}
+	u := s.firstUpdate(t, a, table, keys, -1, -2, -3)
 	for n := range 2 { // of 0, 1, 2, 3, 0, 0 the mean is 1, of what is kept 2; of x 0.5 and 1, of y 2.5 and 2.5
 		if err := s.AfterUpdate(u, keys); err != nil {
 			t.Fatal(err)
