@@ -64,7 +64,7 @@ var mistakes = []struct {
 	{dry + " --set lr=1e-4", "invalid recipe: --set lr=1e-4: unknown key lr; did you mean stage.rl.optimizer.lr?", "--set stage.rl.optimizer.lr=1e-4", 2, "lr=1e-4"},
 	{dry + " --set stage.rl.step=5", "invalid recipe: --set stage.rl.step=5: unknown key stage.rl.step; did you mean steps?", "--set stage.rl.steps=5", 2, "stage.rl.step=5"},
 	{dry + " --set stage.rl.optimizer.lr=fast", `invalid recipe: --set stage.rl.optimizer.lr=fast: stage.rl.optimizer.lr = "fast" is a string; accepted: a number from 0 to 10`, "", 2, ""},
-	{dry + " --set stage.rl.steps=0", "invalid recipe: --set stage.rl.steps=0: stage.rl.steps = 0 is out of range; accepted: a whole number, at least 1", "", 2, ""},
+	{dry + " --set stage.rl.steps=0", "invalid recipe: --set stage.rl.steps=0: stage.rl.steps = 0 is out of range; accepted: a whole number from 1 to 1000000000", "", 2, ""},
 
 	// Runs.
 	{"rlzero train countdown-tiny --run runs/first", "the folder is not empty: runs/first already holds ", "to continue that run: rlzero train --resume --run runs/first", 2, ""},

@@ -25,6 +25,10 @@ const (
 
 const statusFile = 3 // closes when the program takes over
 
+// ready is what the child writes when all layers are on, right before it becomes the program. A
+// child that ends without it, or writes more than it, has not become the program.
+const ready = "\x00"
+
 // init takes the process over in a child of Start.
 func init() {
 	text, ok := os.LookupEnv(variable)
@@ -53,8 +57,11 @@ func (o order) become() error {
 		{layerRights, o.dropRights},
 		{layerLandlock, o.landlock},
 		{layerSeccomp, filterCalls},
-		// Memory comes last: the layers before need more than a program may have.
-		{layerLimits, func() error { return limit(unix.RLIMIT_AS, uint64(o.Memory)) }},
+		// These come last: the layers before need more memory than a program may have, and Go may
+		// start a thread for any of them.
+		{layerLimits, func() error {
+			return errors.Join(limit(unix.RLIMIT_NPROC, uint64(o.Processes)), limit(unix.RLIMIT_AS, uint64(o.Memory)))
+		}},
 	} {
 		err := layer.set()
 		if err != nil && o.Unsafe && (layer.name == layerLandlock || layer.name == layerSeccomp) {
@@ -63,6 +70,9 @@ func (o order) become() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", layer.name, err)
 		}
+	}
+	if _, err := unix.Write(statusFile, []byte(ready)); err != nil {
+		return fmt.Errorf("%s: %w", layerProgram, err)
 	}
 	err := unix.Exec(o.Path, append([]string{o.Path}, o.Args...), o.Env)
 	return fmt.Errorf("%s: %s: %w", layerProgram, o.Path, err)
@@ -107,7 +117,6 @@ func (o order) limit() error {
 		limit(unix.RLIMIT_MEMLOCK, 0),
 		limit(unix.RLIMIT_FSIZE, uint64(o.FileSize)),
 		limit(unix.RLIMIT_NOFILE, uint64(o.Files)),
-		limit(unix.RLIMIT_NPROC, uint64(o.Processes)),
 	)
 }
 

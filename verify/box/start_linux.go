@@ -84,9 +84,9 @@ func start(s Spec, namespaces bool) (*Box, error) {
 		}
 		return nil, fmt.Errorf("the box cannot be started: %w", err)
 	}
-	// The child's end of the pipe closes when it becomes the program.
+	// The child's end of the pipe closes when it becomes the program, or dies.
 	message, err := io.ReadAll(failed)
-	if err == nil && len(message) == 0 {
+	if err == nil && string(message) == ready {
 		return b, nil
 	}
 	b.Close()
@@ -107,12 +107,15 @@ func ownNamespaces(attr *syscall.SysProcAttr, user int) {
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: group, Size: 1}}
 }
 
-// stageError is the error for what a child wrote before it gave up.
+// stageError is the error for what a child wrote before it gave up; nothing, if it died.
 func stageError(message string, err error) error {
+	message = strings.TrimPrefix(message, ready)
 	layer, text, _ := strings.Cut(message, ": ")
 	switch {
 	case err != nil:
 		return fmt.Errorf("the box cannot be started: %w", err)
+	case message == "":
+		return errors.New("the box cannot be started: it ended before the program began")
 	case layer == layerNamespaces:
 		return fmt.Errorf("%w: %s", errNamespaces, text)
 	case layer == layerLandlock || layer == layerSeccomp:
