@@ -114,6 +114,7 @@ var guardedCalls = []struct {
 		rule:  "a run is a function of recipe, seed and device, not of time; tests do not measure it",
 		calls: "time.Now time.Since time.Until time.After time.AfterFunc time.Sleep time.Tick time.NewTicker time.NewTimer",
 		where: []exception{
+			{"internal/awake", "how long a judged program or a world may take"},
 			{"rl/progress", "display"},
 			{"rl/run", "what is shown: tokens per second, the time of a run, what workers can bring"},
 			{"rl/train", "timing.jsonl"},

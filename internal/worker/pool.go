@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"runtime"
 	"time"
+
+	"github.com/rlzero/rlzero/internal/awake"
 )
 
 // Why a request has no response.
@@ -41,8 +43,8 @@ func NewPool(name string) *Pool {
 	return p
 }
 
-// Do gives a task to a child that is free and waits for its report, by the clock at
-// most limit. A child that dies over it, and not of the limit, is replaced, and the
+// Do gives a task to a child that is free and waits for its report, by the clock of
+// internal/awake at most limit. A child that dies over it, and not of the limit, is replaced, and the
 // next one tries again: ErrDied says that two died. The error is one of this package.
 func (p *Pool) Do(task any, limit time.Duration) (Report, error) {
 	request, err := json.Marshal(task)
@@ -69,7 +71,7 @@ func (p *Pool) exchange(request []byte, limit time.Duration) ([]byte, error) {
 			return nil, fmt.Errorf("%w: %v", ErrStart, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := awake.WithTimeout(context.Background(), limit, ErrTime)
 	defer cancel()
 	process := c.cmd.Process
 	release := context.AfterFunc(ctx, func() { process.Kill() })

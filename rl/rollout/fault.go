@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -137,7 +138,7 @@ func within[T any](ctx context.Context, clock time.Duration, do func(context.Con
 	if clock <= 0 {
 		return guarded(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, clock, fmt.Errorf("%w: more than %v for one turn", errLate, clock))
+	ctx, cancel := awake.WithTimeout(ctx, clock, fmt.Errorf("%w: more than %v for one turn", errLate, clock))
 	var out T
 	var err error
 	ended := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -173,7 +174,7 @@ const leisure = 10
 func (o options) watched(t test, run func(test) outcome) (out outcome, settled bool) {
 	running <- struct{}{} // the clock starts when the test may: it has a processor then
 	defer func() { <-running }()
-	early, release := context.WithTimeout(context.Background(), o.processorTime()/leisure)
+	early, release := awake.WithTimeout(context.Background(), o.processorTime()/leisure, errOverTime)
 	defer release()
 	out = run(t)
 	return out, early.Err() == nil && !out.limited && !out.unscored && !out.broken

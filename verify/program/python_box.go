@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/verify/box"
 )
 
@@ -111,18 +112,18 @@ func (p *interpreter) receive() (frame []byte, ended bool, err error) {
 // says what became of err: a machine that is too busy is no excuse for a program that
 // has had its processor time.
 func (p *interpreter) watch(limit, processor time.Duration) func(err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := awake.WithTimeout(context.Background(), limit, errOverTime)
 	var ran, waited float64
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		if ctx.Err() == context.DeadlineExceeded {
+		if context.Cause(ctx) == errOverTime {
 			ran, waited = p.box.Times()
 			p.box.Kill()
 		}
 	})
 	return func(err error) error {
-		over := ctx.Err() == context.DeadlineExceeded
+		over := context.Cause(ctx) == errOverTime
 		if stop() {
 			close(done)
 		}
