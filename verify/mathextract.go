@@ -162,7 +162,11 @@ func announced(text, rule string) (found, bool) {
 	if len(text) > phraseBytes {
 		text = text[:phraseBytes]
 	}
+	whole := text
 	text = strings.TrimLeft(text, " \t\r\n*_:\"\\`")
+	if before := whole[:len(whole)-len(text)]; strings.HasPrefix(text, "$") && strings.HasSuffix(before, `\`) {
+		text = `\` + text // a sign of money, and no begin of a formula
+	}
 	if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(") {
 		if i := strings.IndexAny(text, "\n$"); i > 0 && (strings.Contains(text[:i], `\]`) || strings.Contains(text[:i], `\)`)) {
 			text = `\` + text // a display whose backslash was trimmed
@@ -191,6 +195,12 @@ func announced(text, rule string) (found, bool) {
 	if f, ok := readBare(sentence); ok {
 		f.rule = rule
 		return f, true
+	}
+	if bare := strings.ReplaceAll(sentence, `\$`, ""); strings.Count(bare, "$")%2 == 1 { // one of them is no delimiter: "6 * 8 = $48"
+		if f, ok := readBare(strings.ReplaceAll(bare, "$", "")); ok {
+			f.rule = rule
+			return f, true
+		}
 	}
 	f, ok := leading(sentence)
 	if !ok {
