@@ -276,6 +276,7 @@ func TestLive(t *testing.T) {
 	b.Wait("document.querySelector('#samples h2')") // fetched: the next line makes their file anew
 	made(t, filepath.Join(root, "live"), "live", "task", 1, 26, 0.7)
 	b.Wait("document.querySelector('.facts').innerText.includes('rl 26 of 60')")
+	b.Wait("document.querySelector('#samples h2').innerText === 'Written in step 26'")
 	made(t, filepath.Join(root, "live"), "live", "task", 1, 20, 0.7)
 	b.Wait("document.querySelector('.facts').innerText.includes('rl 20 of 60')")
 	made(t, filepath.Join(root, "new"), "new", "task", 1, 5, 0.7)
@@ -284,6 +285,7 @@ func TestLive(t *testing.T) {
 	// A run that is deleted, or moved, while it is open.
 	b.Eval("location.hash = '#/run/live/now'", nil)
 	b.Wait("document.querySelector('.facts')?.innerText.includes('rl 20 of 60')")
+	b.Wait("document.querySelector('#samples h2')?.innerText === 'Written in step 20'")
 	must(t, os.Rename(filepath.Join(root, "live"), filepath.Join(t.TempDir(), "live")))
 	b.Wait("document.querySelector('main [role=alert]')?.innerText.includes('it was deleted or moved')")
 	b.Wait("document.querySelector('.facts').innerText.includes('rl 20 of 60')")
