@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Field is one setting of a struct.
@@ -21,7 +22,8 @@ type Field struct {
 
 	variants []string // of the struct that have it; nil: all
 	span     span
-	rest     bool // a map of the table's other keys
+	rest     bool  // a map of the table's other keys
+	index    []int // of the field, within the struct that was asked for
 	value    reflect.Value
 	owner    reflect.Type // the struct that declares it
 	declared reflect.StructField
@@ -66,20 +68,37 @@ func structOf(v any) reflect.Value {
 const restKey = ",rest"
 
 func fieldsOf(v reflect.Value) []Field {
+	known, found := fieldsByType.Load(v.Type())
+	if !found {
+		known, _ = fieldsByType.LoadOrStore(v.Type(), declaredIn(v.Type()))
+	}
+	out := slices.Clone(known.([]Field))
+	for i := range out {
+		out[i].value = v.FieldByIndex(out[i].index)
+	}
+	return out
+}
+
+// fieldsByType has the settings of each struct that was asked for, []Field by reflect.Type, without
+// values: tags are read once.
+var fieldsByType sync.Map
+
+func declaredIn(t reflect.Type) []Field {
 	var out []Field
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
+	for i := range t.NumField() {
+		field := t.Field(i)
 		kinds, variants := split(field.Tag.Get("in")), split(field.Tag.Get("of"))
 		key := field.Tag.Get("toml")
 		switch inline := key == ",inline"; {
 		case inline || key == "" && field.Anonymous && field.Type.Kind() == reflect.Struct:
-			for _, f := range fieldsOf(v.Field(i)) {
+			for _, f := range declaredIn(field.Type) {
 				if f.Kinds == nil {
 					f.Kinds = kinds
 				}
 				if f.variants == nil {
 					f.variants = variants
 				}
+				f.index = append([]int{i}, f.index...)
 				out = append(out, f)
 			}
 		case key != "":
@@ -91,7 +110,7 @@ func fieldsOf(v reflect.Value) []Field {
 			out = append(out, Field{
 				Key: key, Unit: field.Tag.Get("unit"), Kinds: kinds, Choice: split(field.Tag.Get("choice")), Range: field.Tag.Get("range"),
 				With: With{with, split(words)}, variants: variants, span: parseSpan(field.Tag.Get("range")), rest: rest,
-				value: v.Field(i), owner: v.Type(), declared: field,
+				index: []int{i}, owner: t, declared: field,
 			})
 		}
 	}

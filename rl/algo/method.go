@@ -243,9 +243,8 @@ type Algorithm struct {
 	why     string
 }
 
-// Compile reads and checks a method over facts. The error joins all faults, each
-// with its place.
-func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
+// compile is [Method.Compile] without what was compiled before.
+func (m Method) compile(facts []formula.Fact) (*Algorithm, error) {
 	if m.Formulas[segmentsPart] == turnsCut {
 		m.Formulas = merged(m.Formulas, nil)
 		delete(m.Formulas, segmentsPart)
