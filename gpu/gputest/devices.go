@@ -50,6 +50,11 @@ func Slow(dev gpu.Device) bool {
 	return c.Kind == gpu.CPU && c.Tier == gpu.TierBase && !Long()
 }
 
+// Again tells whether a device is reached through WebGPU. What depends on the text of a kernel, and
+// not on how it is submitted, is tested through Vulkan; tests take fewer cases of it through WebGPU
+// unless they are to be long.
+func Again(dev gpu.Device) bool { return strings.HasPrefix(dev.Caps().ID, "webgpu:") && !Long() }
+
 // Devices returns every device in every tier, or those of one backend alone if
 // RLZERO_ONLY_BACKEND names it. With -short it leaves out those that are [Slow]. It fails
 // the test when there is none of that backend, or when the device that RLZERO_WANT_DEVICE

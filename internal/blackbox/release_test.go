@@ -13,7 +13,7 @@ import (
 )
 
 // TestReleaseBinary: what make release builds is one file of bounded size that
-// needs nothing but the C library.
+// needs nothing but the C library. Through WebGPU it trains, with the same bytes twice and the ratio exactly 1.
 func TestReleaseBinary(t *testing.T) {
 	const most = 60 << 20
 	// A glibc before 2.34 has libdl and libpthread apart.
@@ -52,6 +52,17 @@ func TestReleaseBinary(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(strings.Split(string(out), "\n"), usableWebGPU) {
 		t.Errorf("rlzero devices --json: %v, want a WebGPU device that can be used\n%s", err, out)
 	}
+	t.Setenv("RLZERO_DEVICE", "webgpu")
+	folder, runs := t.TempDir(), []map[string]string{}
+	for _, name := range []string{"first", "second"} {
+		dir := filepath.Join(folder, name)
+		if p := (program{path: file}).run(t, append(small(dir, 12), "--set", "stage.rl.checkpoint_every=2")...); p.wait() != 0 {
+			t.Fatalf("through WebGPU:\n%s", p.shown())
+		}
+		runs = append(runs, filesOf(t, dir))
+	}
+	sameFiles(t, runs[1], runs[0])
+	exactOnPolicy(t, filepath.Join(folder, "first"))
 }
 
 // usableWebGPU tells of a line of devices --json.

@@ -14,14 +14,15 @@ import (
 	"github.com/rlzero/rlzero/model/seq"
 )
 
-// What the bits are compared over: sampledPrompts prompts, quickPrompts where time is
-// short, with samplesEach completions of sampledTokens tokens each.
+// What the bits are compared over: sampledPrompts prompts of at most longestPrompt tokens, fewer and
+// shorter ones where time is short, with samplesEach completions of sampledTokens tokens each.
 const (
 	sampledPrompts = 32
 	quickPrompts   = 10
 	samplesEach    = 2
 	sampledTokens  = 6
 	longestPrompt  = 150
+	quickLongest   = 70 // some pages of keys and values
 	temperature    = 0.9
 )
 
@@ -65,11 +66,11 @@ func samplerBits(dtype, kvDtype hf.Dtype) func(*subject) (string, error) {
 }
 
 func equalBitsOf(p *subject, m *model.Model) (string, error) {
-	n := sampledPrompts
+	n, longest := sampledPrompts, longestPrompt
 	if p.quick {
-		n = quickPrompts
+		n, longest = quickPrompts, quickLongest
 	}
-	ps := somePrompts(n, longestPrompt, m.Config.Vocab)
+	ps := somePrompts(n, longest, m.Config.Vocab)
 	var first []sample.Completion
 	for _, c := range cuts {
 		rounds, err := c.generate(p.ctx, m, ps)
