@@ -297,3 +297,22 @@ func FuzzLiteral(f *testing.F) {
 		}
 	})
 }
+
+// TestFindWorked: a verifier that refuses the rows' own solutions is not proposed.
+func TestFindWorked(t *testing.T) {
+	rows := make([]string, 20)
+	for _, c := range []struct{ row, verifier string }{
+		{`{"question":"1+%[1]d?","solution":"1+%[1]d=%[2]d","answer":"%[2]d"}`, "math"},
+		{`{"question":"1+%[1]d?","response":"It is %[2]d.","answer":"%[2]d"}`, "math"},
+		{`{"question":"1+%[1]d?","solution":"%[2]d","answer":"%[2]d"}`, "number"},
+		{`{"question":"1+%[1]d?","code":"print(1+%[1]d)","answer":"%[2]d"}`, "number"},
+	} {
+		for i := range rows {
+			rows[i] = fmt.Sprintf(c.row, i, i+1)
+		}
+		r, err := Find(whole(writtenFile(t, rows...)), Wanted{Judged: true})
+		if err != nil || r.Verifier != c.verifier {
+			t.Errorf("%s: %q, %v; want %s", c.row, r.Verifier, err, c.verifier)
+		}
+	}
+}

@@ -38,7 +38,8 @@ var judges = []judge{
 	{"multiple_choice", nil, "the rows have choices", with(choicesKey)},
 	{"squad_exact", announced, "the rows have several texts as answers", with("references")},
 	{"gsm8k", map[string]any{"extract": verify.ExtractFlexible}, "the answers have a number after ####", answers(func(a string) bool { return strings.Contains(a, hashes) })},
-	{"number", nil, "the answers are numbers", answers(func(a string) bool { _, err := verify.ParseNumber(a, false); return err == nil })},
+	{"math", nil, "the answers are numbers, at the end of solutions with their working", worked},
+	{"number", nil, "the answers are numbers", numbers},
 	{"json_equal", nil, "the answers are JSON", answers(func(a string) bool { return (a[0] == '{' || a[0] == '[') && json.Valid([]byte(a)) })},
 	{"math", nil, "the answers are solutions with a \\boxed{}", answers(func(a string) bool { return strings.Contains(a, `\boxed`) })},
 	{"math", nil, "the answers are quantities", answers(quantity.MatchString)},
@@ -79,6 +80,27 @@ func every(holds func(verify.Problem) bool) func([]verify.Problem) bool {
 	return func(rows []verify.Problem) bool {
 		return !slices.ContainsFunc(rows, func(row verify.Problem) bool { return !holds(row) })
 	}
+}
+
+// numbers are answers that are a number and nothing else.
+var numbers = answers(func(a string) bool { _, err := verify.ParseNumber(a, false); return err == nil })
+
+// worked are numbers beside solutions that come to them in more than a number, as 39+26=65 does: a
+// model that imitates these must not be wrong for it.
+func worked(rows []verify.Problem) bool {
+	if !numbers(rows) {
+		return false
+	}
+	right := func(verifier, column string) bool {
+		v, err := verify.New(verifier, nil)
+		return err == nil && every(func(row verify.Problem) bool {
+			var solution string
+			return json.Unmarshal(row.Metadata[column], &solution) == nil && v.Verify(row, solution).Verdict == verify.Right
+		})(rows)
+	}
+	return slices.ContainsFunc(append([]string{completionKey}, completionNames...), func(column string) bool {
+		return right("math", column) && !right("number", column)
+	})
 }
 
 // formulas are answers of mathematics: some have its marks, and the others are short.

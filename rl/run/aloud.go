@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,13 +40,13 @@ type shown struct {
 	answers, judged, partial int    // all; those with a score; those with a part of the full one
 	cut, unread              int    // those that the length limit ended; others in which the verifier found nothing to judge
 	always, sometimes, never int    // problems: all judged answers earn the full score; some earn something; none does
-	reason                   string // the commonest of the verdicts that are not right
+	reason                   string // an example of the commonest kind of verdict that is not right
 	times                    int    // it was given
 }
 
 // shownBy counts.
 func shownBy(r *eval.Result) (s shown) {
-	reasons := map[string]int{}
+	reasons, examples := map[string]int{}, map[string]string{} // by what a reason says beside its quotations
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		for _, p := range g.Paths {
@@ -58,7 +59,11 @@ func shownBy(r *eval.Result) (s shown) {
 				s.unread++
 			}
 			if v.Verdict != verify.Right {
-				reasons[v.Reason]++
+				kind := quotation.ReplaceAllLiteralString(v.Reason, `""`)
+				reasons[kind]++
+				if examples[kind] == "" {
+					examples[kind] = v.Reason
+				}
 			}
 			if v.Verdict == verify.Graded && v.Score > 0 {
 				s.partial++
@@ -77,13 +82,17 @@ func shownBy(r *eval.Result) (s shown) {
 			s.sometimes++
 		}
 	}
-	for why, n := range reasons {
-		if c := cmp.Or(cmp.Compare(n, s.times), strings.Compare(s.reason, why)); c > 0 {
-			s.reason, s.times = why, n
+	most := ""
+	for kind, n := range reasons {
+		if c := cmp.Or(cmp.Compare(n, s.times), strings.Compare(most, kind)); c > 0 {
+			most, s.reason, s.times = kind, examples[kind], n
 		}
 	}
 	return s
 }
+
+// quotation is what a reason quotes of an answer.
+var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // reading is what an evaluation says to those who are about to begin an rl stage.
 func reading(r *eval.Result, full *recipe.Recipe, st *recipe.Stage) []string {
@@ -117,8 +126,8 @@ func remedies(s shown, full *recipe.Recipe, st *recipe.Stage) []string {
 	longest, half := full.MaxCompletion(st), s.answers/2
 	longer := fmt.Sprintf("longer answers: %d of %d are cut off at %s; --set stage.%s.sampling.max_completion_tokens=%d allows more",
 		s.cut, s.answers, terminal.Count(longest, "token", ""), st.Name, 4*longest)
-	verifier := fmt.Sprintf("another verifier (rlzero verifiers lists them), or a prompt that says how to answer (--set task.system=TEXT): the most common verdict is %q, %d of %d",
-		reasonOf(s.reason), s.times, s.answers)
+	verifier := fmt.Sprintf("another verifier (rlzero verifiers lists them), or a prompt that says how to answer (--set task.system=TEXT): the most common verdict (%d of %d) is like this one: %s",
+		s.times, s.answers, reasonOf(s.reason))
 	out := []string{imitateFirst(full), easier(full), verifier}
 	switch {
 	case full.Task.Demonstrator() != nil: // its answers fit
@@ -138,7 +147,7 @@ func imitateFirst(full *recipe.Recipe) string {
 	for i := range full.Stages {
 		st := &full.Stages[i]
 		switch {
-		case st.Kind != recipe.KindSFT || full.Task.Demonstrator() == nil:
+		case st.Kind != recipe.KindSFT || full.Task.Demonstrator() == nil && st.Skip:
 		case st.Skip:
 			return fmt.Sprintf("imitate before rewards: --set stage.%s.skip=false", st.Name)
 		default:

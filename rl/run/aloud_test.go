@@ -33,6 +33,7 @@ func evaluated(stop rollout.Stop, problems ...[2]verify.Verdict) *eval.Result {
 func TestReading(t *testing.T) {
 	right, wrong := verify.Accept("4", "", ""), verify.Reject("5", "", "5 is not 4")
 	unread, half := verify.Reject("", "", "no number stands in it"), verify.Verdict{Verdict: verify.Graded, Score: 0.5}
+	quoted := func(text string) verify.Verdict { return verify.Reject(text, "", "%q: not a number", text) }
 	both := func(v verify.Verdict) [2]verify.Verdict { return [2]verify.Verdict{v, v} }
 	procedural, skipped := shortRecipe(t), shortRecipe(t, "stage.warm-up.skip=true", "model.path=m")
 	rows := filepath.Join(t.TempDir(), "rows.jsonl")
@@ -58,7 +59,9 @@ func TestReading(t *testing.T) {
 		{"cut off", data, evaluated(rollout.Length, both(wrong), both(unread)), dead,
 			[]string{"4 of 4 are cut off at 512 tokens; --set stage.rl.sampling.max_completion_tokens=2048", "rlzero train sft-chat --set model.path='", "easier rows", "another verifier"}},
 		{"without an answer", data, evaluated(rollout.EOS, both(unread), [2]verify.Verdict{unread, wrong}), dead,
-			[]string{`the most common verdict is "no number stands in it", 3 of 4`, "sft-chat", "easier rows", "0 of 4 are cut off"}},
+			[]string{"the most common verdict (3 of 4) is like this one: no number stands in it", "sft-chat", "easier rows", "0 of 4 are cut off"}},
+		{"what differs is quoted", data, evaluated(rollout.EOS, [2]verify.Verdict{quoted("7+1"), quoted("7+2")}, [2]verify.Verdict{quoted(`"`), wrong}), dead,
+			[]string{"sft-chat", "easier rows", `the most common verdict (3 of 4) is like this one: "7+1": not a number`, "0 of 4 are cut off"}},
 	} {
 		got := reading(c.result, c.recipe, &c.recipe.Stages[len(c.recipe.Stages)-1])
 		if len(got) == 0 || !strings.HasPrefix(got[0], c.first) {
