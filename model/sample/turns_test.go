@@ -247,7 +247,7 @@ func TestTurns(t *testing.T) {
 		case gputest.Long():
 			prompts, turns, seeds = 9, 6, 4
 		case brief:
-			prompts, turns = 2, 3
+			prompts, turns = 1, 3
 		}
 		e := modeltest.EngineOf(t, m, sample.Options{Sequences: 5, Context: draftContext, CacheToken: 15 * sample.PageTokens, StepRows: 64, Draws: 24, Prefixes: sample.EveryPage})
 		fresh := modeltest.EngineOf(t, m, sample.Options{Sequences: 1, Context: draftContext})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/verify"
@@ -41,17 +42,21 @@ func byItsVerifier(t *testing.T, name string, row verify.Problem, answer string)
 
 // TestGenerated: every problem of every family keeps to its split, is a function
 // of its key, and its own solution is right: bare, between tags after some
-// words, and on a row that went through JSON. Ten wrong answers to each are not.
+// words, and on a row that went through JSON. Ten wrong answers to each are not. The long form has
+// a thousand of most.
 func TestGenerated(t *testing.T) {
 	for _, f := range generatedFamilies() {
 		t.Run(f.Name, func(t *testing.T) {
 			task := validated(t, f.New())
-			problems := 1000
+			problems := 400
+			if gputest.Long() {
+				problems = 1000
+			}
 			if slices.Contains(slow, f.Name) {
-				problems = 100
+				problems /= 10
 			}
 			if testing.Short() {
-				problems /= 10
+				problems /= 4
 			}
 			answers := map[string]int{}
 			for i := range problems {
