@@ -43,14 +43,14 @@ test-all: build
 
 # The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal
 # bits of sampler and trainer (weights in f32; bf16's kernels are among those of
-# ./gpu), doctor, and the release binary, whose Vulkan goes through cgo too; the long
-# form has tier T1. Needs g++; the
-# first time it downloads a module of 400 MB into Go's module cache.
+# ./gpu), and the release binary, which trains there and whose Vulkan goes through cgo
+# too. The long form has tier T1, and doctor, which checks the same once more. Needs g++;
+# the first time it downloads a module of 400 MB into Go's module cache.
 WEBGPU_TEST := RLZERO_ONLY_BACKEND=webgpu RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu -timeout $(if $(RLZERO_LONG),90m,20m)
 test-webgpu:
 	$(WEBGPU_TEST) $(if $(RLZERO_LONG),,-skip '^TestWideTierKeepsBits$$') ./gpu/webgpu/... ./gpu
 	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model ./model/learn
-	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
+	$(if $(RLZERO_LONG),$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor)
 	$(WEBGPU_TEST) -run 'ReleaseBinary' ./internal/blackbox
 	RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu ./gpu/vulkan
 
