@@ -20,6 +20,8 @@ const (
 	Setting                         // the fact prompt_chance of formulas that are evaluated before sampling
 	Trial                           // the synthetic steps on which a method is tried when its recipe is read
 	World                           // what is random in the worlds of episodes
+	Place                           // points in the space of settings that a curriculum's teacher draws
+	Fit                             // where the fits of such a teacher begin
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -89,7 +89,7 @@ func (m Method) Trains() bool {
 // PromptFacts are those that formulas of the time before sampling may read, such as a
 // curriculum's: of the run, of the prompts that can be drawn, and the states of the method.
 func (m Method) PromptFacts() []formula.Fact {
-	known := []string{"step", "steps", "progress", "chance", "prompt_tokens", "row.*", "seen", "solved", "last_solved", "steps_since"}
+	known := []string{"step", "steps", "progress", "chance", "prompt_tokens", "row.*", "seen", "solved", "last_solved", "steps_since", "prompt_value"}
 	facts := slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(known, f.Name) })
 	facts = append(facts, formula.Fact{Name: "prompt_chance", Level: formula.Group, Meaning: "uniform between 0 and 1, by seed, step and prompt"})
 	return append(facts, m.stateFacts("")...)
@@ -121,6 +121,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "solved", Level: formula.Group, Meaning: "mean score of the task's verdicts on earlier completions of the prompt; no value if there were none"},
 	{Name: "last_solved", Level: formula.Group, Meaning: "the same mean, in the last step in which the prompt was drawn"},
 	{Name: "steps_since", Level: formula.Group, Unit: "steps", Meaning: "steps of the run since the prompt was last drawn; no value if it was not"},
+	{Name: "prompt_value", Level: formula.Group, Meaning: "estimate of the value head for the first token after the prompt, before anything is sampled, also of prompts that were never drawn; in a curriculum by the weights that draw, else of the time when the step begins; costs a forward pass of the prompts"},
 	{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of the most likely completion of the prompt, which is sampled besides the others, because the method reads it, and is not trained"},
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),

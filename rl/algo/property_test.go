@@ -24,7 +24,7 @@ func randomStep(t *testing.T, order []int) (*formula.Table, []formula.Fact) {
 		rng := rand.New(rand.NewPCG(uint64(g), 3)) // a group is the same wherever it stands
 		add := func(name string, x float64) { values[name] = append(values[name], x) }
 		add("prompt_tokens", float64(2+g))
-		for _, name := range []string{"greedy_reward", "seen", "solved", "last_solved", "steps_since"} {
+		for _, name := range []string{"greedy_reward", "seen", "solved", "last_solved", "steps_since", "prompt_value"} {
 			add(name, float64(g)/8)
 		}
 		for i := range size {

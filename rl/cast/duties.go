@@ -39,6 +39,7 @@ var duties = []duty{
 	{fact: "old_uniform_logp", member: policyName, of: meanLogprob},
 	{fact: "old_value", member: policyName, of: value},
 	{fact: "value", member: policyName, of: value},
+	{fact: "prompt_value", member: policyName, of: value},                      // of views that one token follows the prompt in
 	{fact: "mismatched", member: policyName, of: logprob, less: referenceName}, // of the views that it is asked for
 }
 
@@ -84,6 +85,13 @@ func factsOf(st *recipe.Stage) []string {
 	reads, err := st.Reads()
 	if err != nil { // a stage that no recipe was read for
 		return nil
+	}
+	if st.Kind == recipe.KindRL {
+		before, err := st.Before()
+		if err != nil {
+			return nil
+		}
+		reads = append(reads, before.Needs()...)
 	}
 	return reads
 }

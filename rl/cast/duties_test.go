@@ -34,6 +34,12 @@ preset = "grpo_kl"`, []want{policy}, memory.Use{}},
 [stage.algorithm]
 preset = "ppo"
 pay = "if(final, reward, 0)"`, []want{{name: "policy", facts: []string{"old_value", "value"}, head: true}}, memory.Use{ValueHead: true}},
+		{"a head that is asked about prompts", `
+curriculum = {candidates = 2, order = "prompt_value"}
+[stage.algorithm]
+preset = "grpo"
+loss = "token_mean(policy) + token_mean(square(value - reward))"`,
+			[]want{{name: "policy", facts: []string{"value", "prompt_value"}, head: true}}, memory.Use{ValueHead: true}},
 		{"a head and a reference", `
 [stage.algorithm]
 preset = "ppo"

@@ -58,8 +58,16 @@ var table = []Metric{
 
 	{"curriculum/open", "problems", "problems that could be drawn in the step; only with weight, order or arms in [stage.curriculum]",
 		"Follows the formulas of the curriculum. If it is small, the same problems are drawn again and again."},
-	{"curriculum/setting/NAME", "", "mean over the step's prompts of a setting of the task that [stage.curriculum.settings] gives",
-		"Follows the formula of the recipe."},
+	{"curriculum/order_all", "", "mean over the step's candidates of the formula order of [stage.curriculum]; only with candidates",
+		"It is what curriculum/order_drawn would be if the prompts were drawn at random."},
+	{"curriculum/order_drawn", "", "mean of the same formula over the prompts that were taken from the candidates",
+		"As long as it equals curriculum/order_all, the order chooses nothing: the formula gives all candidates one value."},
+	{"curriculum/gaussians", "", "Gaussians from which the step draws settings; 0 before the first fit; only with [stage.curriculum.teacher]",
+		"Those with a large mean progress are drawn from most."},
+	{"curriculum/progress", "", "mean absolute learning progress over the problems that the next fit looks at: how much their rewards differ from those of the nearest earlier settings",
+		"It includes the noise of the rewards themselves, which smaller groups increase."},
+	{"curriculum/setting/NAME", "", "mean over the step's prompts of a setting of the task that [stage.curriculum.settings] or [stage.curriculum.teacher] gives",
+		"Follows the formula of the recipe, or what the teacher draws."},
 
 	{"rollout/right_share", "share of completions", "mean score of the task's verdicts, before the recipe's reward changes or replaces them",
 		"What reward/mean would be if only the verdict counted. The two differ in control runs with random rewards."},

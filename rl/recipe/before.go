@@ -23,7 +23,7 @@ type curriculum struct {
 	Weight string `toml:"weight"`
 
 	// formula of a prompt, such as "row.level": the problems with the lowest values come first; goes with
-	// share; "": no order
+	// share or candidates; "": no order
 	Order string `toml:"order"`
 
 	// formula of the run, such as "linear(0.2, 1, 1, steps)": share of the problems, in that order, that
@@ -38,10 +38,87 @@ type curriculum struct {
 	// data, whose rows are the problems
 	Pool int `toml:"pool" range:"[0,1000000]" unit:"problems"`
 
+	// problems that a step draws for each of its prompts, new ones every time: those that come first in the
+	// order are its prompts, and the others are dropped before anything is sampled; 0: the order is that
+	// of a list
+	Candidates int `toml:"candidates" of:"candidates" range:"[0,1000]" unit:"problems per prompt"`
+
 	// settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated
 	// in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those of
 	// [task.settings]
 	Settings map[string]any `toml:"settings"`
+
+	// settings of the procedural task that are drawn where the rewards change most
+	Teacher Teacher `toml:"teacher" of:"teacher"`
+}
+
+// Variant implements [settings.Variant]: a curriculum without candidates or a teacher does not name them.
+func (c curriculum) Variant() string {
+	switch {
+	case c.Candidates > 0:
+		return "candidates"
+	case len(c.Teacher.Space) > 0:
+		return "teacher"
+	}
+	return ""
+}
+
+// Teacher are the keys of a curriculum over continuous settings (ALP-GMM, arXiv 1910.07224). A setting
+// is a number between two ends, and those of a problem are a point. Its absolute learning progress is
+// the distance between its reward, the mean of its group, and that of the nearest point before it. A
+// mixture of Gaussians over points and progress is fitted again and again, and points are drawn from a
+// Gaussian by its mean progress.
+type Teacher struct {
+	// settings of the procedural task by name, each with its ends, such as {terms = [2, 4], max_number =
+	// [1, 20]}; whole numbers are equally likely where points are drawn at random
+	Space map[string]any `toml:"space"`
+
+	// problems between two fits, and problems that a fit looks at; before the first fit all points are
+	// drawn at random
+	Refit int `toml:"refit" range:"[2,100000]" unit:"problems" default:"250"`
+
+	// share of the points that are drawn at random
+	Random float64 `toml:"random" range:"[0,1]" default:"0.2"`
+
+	// largest number of Gaussians; as many are taken as give the least AIC
+	Gaussians int `toml:"gaussians" range:"[2,100]" default:"10"`
+}
+
+// Names are those of the settings of the space, in the order of a point's coordinates.
+func (t Teacher) Names() []string { return slices.Sorted(maps.Keys(t.Space)) }
+
+// ends are those of a setting of the space; ok is false if there are not two.
+func (t Teacher) ends(name string) (low, high float64, ok bool) {
+	list, _ := t.Space[name].([]any)
+	var both []float64
+	for _, x := range list {
+		switch x := x.(type) {
+		case int64:
+			both = append(both, float64(x))
+		case float64:
+			both = append(both, x)
+		}
+	}
+	if len(both) != 2 || len(list) != 2 {
+		return 0, 0, false
+	}
+	return both[0], both[1], both[0] < both[1]
+}
+
+// At are the settings of a task at a point, which has a coordinate from 0 to 1 for each name.
+func (t Teacher) At(task tasks.Task, point []float64) map[string]float64 {
+	whole := map[string]bool{}
+	for _, setting := range tasks.Settings(task) {
+		_, whole[setting.Key] = setting.Value.(int)
+	}
+	found := map[string]float64{}
+	for i, name := range t.Names() {
+		low, high, _ := t.ends(name)
+		if found[name] = low + point[i]*(high-low); whole[name] {
+			found[name] = math.Min(high, math.Floor(low+point[i]*(high-low+1)))
+		}
+	}
+	return found
 }
 
 // stageNumbers are numbers of a stage that are formulas of the run, evaluated before every
@@ -136,7 +213,10 @@ func (s *Stage) Before() (*formula.Program, error) {
 }
 
 // Lists says whether a stage draws from a list of problems.
-func (s *Stage) Lists() bool { return s.Curriculum.Weight+s.Curriculum.Order+s.Curriculum.Arms != "" }
+func (s *Stage) Lists() bool {
+	c := &s.Curriculum
+	return c.Candidates == 0 && c.Weight+c.Order+c.Arms != ""
+}
 
 // With is the stage with values of [Stage.Before]'s numbers in place of its own. The error
 // names the key.
@@ -175,6 +255,7 @@ func (s *Stage) With(numbers map[string]float64) (*Stage, error) {
 func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 	failed := d.Failed()
 	d.curriculum(s, r.Task, at.With("curriculum"))
+	d.teacher(s, r, at.With("curriculum").With("teacher"))
 	for _, name := range slices.Sorted(maps.Keys(s.Curriculum.Settings)) {
 		value := s.Curriculum.Settings[name]
 		switch value.(type) {
@@ -206,6 +287,9 @@ func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 			if slices.ContainsFunc(formula.Structure(), func(f formula.Fact) bool { return f.Name == need }) {
 				d.Fail(p, "%s reads %s, which is known after sampling", d.Name(p), need)
 			}
+			if a, err := s.Compiled(); need == "prompt_value" && err == nil && !slices.Contains(a.Needs(), "value") {
+				d.Fail(p, "%s reads prompt_value, but no loss of the stage reads value, so that nothing trains the value head", d.Name(p))
+			}
 			if strings.HasPrefix(part, numbersPart) && (need == "prompt_chance" || s.ofProblem(need)) {
 				d.Fail(p, "%s reads %s, which belongs to a prompt; accepted: step, steps, progress, chance and states without by", d.Name(p), need)
 			}
@@ -235,12 +319,22 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 	}
 	known := task.Settings != nil
 	switch {
-	case (c.Order == "") != (c.Share == ""):
+	case c.Candidates > 0 && c.Order == "":
+		fail("candidates", "goes with order, which says which of them come first")
+	case c.Candidates > 0 && c.Weight+c.Share+c.Arms != "":
+		fail("candidates", "draws new problems in every step: it does not go with weight, share or arms, which are of a list of problems")
+	case c.Candidates > 0 && c.Pool > 0:
+		fail("pool", "is a list of problems; candidates draws new ones in every step: remove one of them")
+	case c.Candidates == 0 && (c.Order == "") != (c.Share == ""):
 		fail("share", "and order go together: order says which problems come first, share how many of them are open")
 	case c.Arms != "" && !strings.HasPrefix(c.Arms, "row."):
 		fail("arms", "= %q is not accepted; accepted: a member of the rows, such as row.category", c.Arms)
-	case len(c.Settings) > 0 && (s.Lists() || c.Pool > 0):
-		fail("settings", "make new problems in every step: they do not go with weight, order, arms or pool, which choose among existing problems")
+	case len(c.Settings) > 0 && (s.Lists() || c.Pool+c.Candidates > 0):
+		fail("settings", "make new problems in every step: they do not go with weight, order, arms, pool or candidates, which choose among existing problems")
+	case len(c.Teacher.Space) > 0 && (s.Lists() || c.Pool+c.Candidates+len(c.Settings) > 0):
+		fail("teacher", "makes new problems in every step: it does not go with weight, order, arms, pool, candidates or settings")
+	case len(c.Teacher.Space) > 0 && task.FromData():
+		fail("teacher", "chooses settings of a procedural task; the problems of this recipe are data")
 	case len(c.Settings) > 0 && task.FromData():
 		fail("settings", "are those of a procedural task; the problems of this recipe are data")
 	case c.Pool > 0 && task.FromData():
@@ -258,6 +352,49 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 			if p := at.With("settings").With(name); !slices.Contains(have, name) {
 				d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have, ""))
 			}
+		}
+	}
+}
+
+// mostSettings is how many settings a teacher may choose.
+const mostSettings = 5
+
+// teacher checks the space of a teacher: its settings, and the task at both ends and in the middle of each.
+func (d decoder) teacher(s *Stage, r *Recipe, at settings.Path) {
+	t, failed := s.Curriculum.Teacher, d.Failed()
+	names, space := t.Names(), at.With("space")
+	switch own := stageDefaults(s.Kind).Curriculum.Teacher; {
+	case len(names) == 0 && (t.Refit != own.Refit || t.Random != own.Random || t.Gaussians != own.Gaussians):
+		d.Fail(at, "%s has no space: the settings of the task that it draws, such as space = {terms = [2, 4]}", d.Name(at))
+	case len(names) > mostSettings:
+		d.Fail(space, "%s has %d settings; accepted: at most %d", d.Name(space), len(names), mostSettings)
+	}
+	if len(names) == 0 || d.Failed() > failed || r.Task.Settings == nil {
+		return // a task that is not there has been refused
+	}
+	var have []string
+	for _, setting := range tasks.Settings(r.Task.Settings) {
+		have = append(have, setting.Key)
+	}
+	for _, name := range names {
+		p := space.With(name)
+		if !slices.Contains(have, name) {
+			d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have, ""))
+		} else if _, _, ok := t.ends(name); !ok {
+			d.Fail(p, "%s is not accepted; accepted: a list of two numbers, the smaller one first, such as [2, 4]", d.Name(p))
+		}
+	}
+	if d.Failed() > failed {
+		return
+	}
+	for i := range int(math.Pow(3, float64(len(names)))) {
+		point := make([]float64, len(names))
+		for a := range point {
+			point[a], i = float64(i%3)/2, i/3
+		}
+		if err := r.changed(t.At(r.Task.Settings, point)); err != nil {
+			d.Fail(space, "%s: %v", d.Name(space), err)
+			return
 		}
 	}
 }
@@ -403,7 +540,7 @@ func (d decoder) beforeFaults(err error, at settings.Path) {
 	inside.Part = ""
 	known := ""
 	if inside.Near == "" && strings.HasPrefix(inside.Text, "unknown name") {
-		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since"
+		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since, prompt_value"
 	}
 	d.Fail(p, "%s: %v%s", d.Name(p), &inside, known)
 }

@@ -94,7 +94,7 @@ func TestKeys(t *testing.T) {
 			}
 			printed[table+"."+key] = true
 			inner := strings.TrimPrefix(table+"."+key, ".")
-			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" {
+			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" {
 				walk(inner, t)
 			}
 			for _, t := range settings.Tables(value) {
@@ -111,7 +111,7 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		sets []string
-	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
+	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

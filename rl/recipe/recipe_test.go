@@ -71,7 +71,9 @@ func listsGiven(s *Stage) {
 // resolved text, so a value is never a matter of the program's version.
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
-	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, {Kind: KindEval}}}
+	candidates, taught := Stage{Kind: KindRL}, Stage{Kind: KindRL}
+	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
+	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, candidates, taught, {Kind: KindEval}}}
 	inTurns, err := tasks.New("guess")
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +138,10 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(s.Algorithm.State) > 0 { // which the others may read
-					s.Curriculum, s.Numbers, s.Replay.Store, s.SecondChance = curriculum{}, stageNumbers{}, "", stageDefaults(KindRL).SecondChance
+					s.Curriculum, s.Numbers, s.Replay.Store, s.SecondChance = stageDefaults(KindRL).Curriculum, stageNumbers{}, "", stageDefaults(KindRL).SecondChance
+				}
+				if strings.Contains(s.Curriculum.Order, "prompt_value") && !slices.Contains(a.Needs(), "value") {
+					s.Curriculum = stageDefaults(KindRL).Curriculum
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "step_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
@@ -299,6 +304,15 @@ var faults = []struct{ name, old, new, want string }{
 	{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > step_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: step_mean is taken over several groups"},
 	{"a curriculum that knows what comes later", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"group_size\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight reads group_size, which is known after sampling"},
 	{"a curriculum's name", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"sene\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name sene; did you mean seen?"},
+	{"candidates without an order", "[stage.algorithm]", "curriculum = {candidates = 4}\n[stage.algorithm]", "FILE:35:15: stage.rl.curriculum.candidates goes with order, which says which of them come first"},
+	{"candidates and a share", "[stage.algorithm]", "curriculum = {candidates = 4, order = \"row.level\", share = \"0.5\"}\n[stage.algorithm]", "FILE:35:15: stage.rl.curriculum.candidates draws new problems in every step: it does not go with weight, share or arms"},
+	{"candidates and a pool", "[stage.algorithm]", "curriculum = {candidates = 4, order = \"row.level\", pool = 9}\n[stage.algorithm]", "stage.rl.curriculum.pool is a list of problems; candidates draws new ones in every step: remove one of them"},
+	{"value of prompts that nothing trains", "[stage.algorithm]", "curriculum = {candidates = 4, order = \"prompt_value\"}\n[stage.algorithm]", "FILE:35:31: stage.rl.curriculum.order reads prompt_value, but no loss of the stage reads value, so that nothing trains the value head"},
+	{"a teacher without a space", "[stage.algorithm]", "curriculum.teacher = {refit = 9}\n[stage.algorithm]", "stage.rl.curriculum.teacher has no space: the settings of the task that it draws"},
+	{"a teacher of no setting", "[stage.algorithm]", "curriculum.teacher = {space = {nubmers = [2, 3]}}\n[stage.algorithm]", "unknown key stage.rl.curriculum.teacher.space.nubmers; did you mean numbers?"},
+	{"a teacher's ends", "[stage.algorithm]", "curriculum.teacher = {space = {numbers = [4, 2]}}\n[stage.algorithm]", "stage.rl.curriculum.teacher.space.numbers is not accepted; accepted: a list of two numbers, the smaller one first, such as [2, 4]"},
+	{"a teacher's longer prompts", "[stage.algorithm]", "curriculum.teacher = {space = {numbers = [2, 5]}}\n[stage.algorithm]", "stage.rl.curriculum.teacher.space: prompts of "},
+	{"a teacher and settings", "[stage.algorithm]", "curriculum = {settings = {numbers = \"3\"}, teacher = {space = {numbers = [2, 3]}}}\n[stage.algorithm]", "stage.rl.curriculum.teacher makes new problems in every step: it does not go with weight, order, arms, pool, candidates or settings"},
 	{"order without a share", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\"}\n[stage.algorithm]", "stage.rl.curriculum.share and order go together"},
 	{"share of each prompt", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\", share = \"row.level\"}\n[stage.algorithm]", "FILE:35:46: stage.rl.curriculum.share: one value for each group where one for the run is wanted"},
 	{"no pool", "[stage.algorithm]", "curriculum = {weight = \"1\"}\n[stage.algorithm]", "stage.rl.curriculum.pool is missing: a procedural task has no list of problems"},

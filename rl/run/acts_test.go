@@ -307,6 +307,10 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		if st.SecondChance.Rows != "" { // whether or not some group fails as a whole
 			set("second_chance.when=group_min(reward) < 1")
 		}
+		if len(st.Curriculum.Teacher.Space) > 0 { // of the test's task
+			set("curriculum.teacher.space={terms = [2, 4], max_number = [1, 2]}")
+			set("curriculum.teacher.refit=16")
+		}
 		if st.Lists() && !full.Task.FromData() {
 			set("curriculum.pool=48") // the task has 54
 		}

@@ -125,6 +125,32 @@ func TestCurriculum(t *testing.T) {
 	}
 }
 
+// TestTeachers: what a teacher knows of settings, and what a value head says of prompts, goes on after
+// a kill as without one.
+func TestTeachers(t *testing.T) {
+	dir := resumed(t, `stage.rl.curriculum.teacher={space = {numbers = [2, 4]}, refit = 2}`, "task.max_prompt_tokens=8")
+	fits := 0
+	for _, row := range metricRows(t, dir, "curriculum/gaussians") {
+		if row["curriculum/gaussians"] != 0.0 {
+			fits++
+		}
+	}
+	if fits == 0 {
+		t.Error("no step draws from a fit")
+	}
+	dir = resumed(t, `stage.rl.curriculum={candidates = 3, order = "abs(prompt_value - 0.5)"}`, "stage.rl.optimizer.value_lr=0.01",
+		"stage.rl.algorithm.loss=token_mean(policy) + token_mean(square(value - reward))")
+	chosen := 0
+	for _, row := range metricRows(t, dir, "curriculum/order_all") {
+		if row["curriculum/order_drawn"].(float64) < row["curriculum/order_all"].(float64) {
+			chosen++
+		}
+	}
+	if chosen == 0 {
+		t.Error("the order chooses nothing")
+	}
+}
+
 // TestNumbers: numbers of a stage follow their formulas.
 func TestNumbers(t *testing.T) {
 	dir := resumed(t, `stage.rl.numbers={lr = "0.01*step", group_size = "if(step <= 2, 2, 4)", prompts_per_step = "floor(linear(2, 4, 1, steps))", max_completion_tokens = "3*step"}`,

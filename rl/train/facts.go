@@ -60,6 +60,7 @@ var suppliers = []supplier{
 	{fact: "row.", known: posed, fixed: true, columns: membersOf},
 	{fact: "prompt_tokens", known: posed, fixed: true, columns: one(renderedTokens)},
 	{fact: "prompt_chance", known: posed, columns: one(promptChance)},
+	{fact: "prompt_value", known: posed, columns: one(promptValues)},
 	ofRecord("seen"), ofRecord("solved"), ofRecord("last_solved"), ofRecord("steps_since"),
 
 	{fact: "prompt_tokens", known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) {
@@ -404,6 +405,32 @@ func promptChance(x subject, _ string) (formula.Column, error) {
 	c := formula.Column{Level: formula.Group}
 	for i := range x.problems {
 		c.V = append(c.V, random.At(x.recipe.Seed, random.Stream(random.Setting, x.index), uint64(x.at.Step)<<32|uint64(i)).Unit())
+	}
+	return c, nil
+}
+
+// promptValues are what the value head says of prompts, whatever token follows: it reads the hidden
+// state from which that token is drawn.
+func promptValues(x subject, fact string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Group, Why: map[int]string{}, V: make([]float64, len(x.problems))}
+	var views []rollout.View
+	var asked []int // their places
+	for i, p := range x.problems {
+		ids, err := x.prompts.Prompt(p)
+		if err != nil {
+			c.V[i], c.Why[i] = math.NaN(), err.Error()
+			continue
+		}
+		n := len(ids)
+		views = append(views, rollout.View{IDs: append(ids[:n:n], x.models.Ends()[0]), Spans: []rollout.Span{{From: n, To: n + 1}}, Temperature: 1})
+		asked = append(asked, i)
+	}
+	rows, err := x.models.Supply(fact, views)
+	if err != nil {
+		return c, err
+	}
+	for i, row := range rows {
+		c.V[asked[i]] = row[0]
 	}
 	return c, nil
 }

@@ -27,6 +27,7 @@ type planner struct {
 	listed  []prompts.Candidate         // that the curriculum chooses among; nil: none
 	kept    map[string][]formula.Column // of listed, see subject
 	sources map[string]prompts.Source   // by settings
+	teacher teacher                     // of the curriculum, if it has one
 }
 
 func newPlanner(p Parts, f *facts) (*planner, error) {
@@ -117,11 +118,73 @@ func (l *planner) course(at Position, st *recipe.Stage, row metrics.Row) (func(t
 		return l.bySettings(at, st, row)
 	case l.whole.Lists():
 		return l.byWeight(at, st, row)
+	case len(l.whole.Curriculum.Teacher.Space) > 0:
+		return l.byProgress(at, row), nil
+	case l.whole.Curriculum.Candidates > 0:
+		return l.byOrder(at, st, row), nil
 	}
 	return func(try, n int) ([]verify.Problem, error) {
 		stream, key := streams(l.index, at, try)
 		return prompts.Step(l.source, l.recipe.Seed, stream, key.Step, l.whole.RL.PromptsPerStep)[:n], nil
 	}, nil
+}
+
+// byOrder draws candidates for each prompt of a step. The problems are those with the lowest values
+// of the curriculum's order, and stand as they were drawn: each update gets its share of all of them.
+func (l *planner) byOrder(at Position, st *recipe.Stage, row metrics.Row) func(try, n int) ([]verify.Problem, error) {
+	return func(try, n int) ([]verify.Problem, error) {
+		stream, key := streams(l.index, at, try)
+		each := l.whole.Curriculum.Candidates
+		drawn := prompts.Step(l.source, l.recipe.Seed, stream, key.Step, each*l.whole.RL.PromptsPerStep)[:each*n]
+		if n == 0 {
+			return nil, nil
+		}
+		values, err := l.values(at, st, drawn, nil)
+		if err != nil {
+			return nil, err
+		}
+		order, err := l.curriculum(values, "order")
+		if err != nil {
+			return nil, l.blamed(err)
+		}
+		first := inOrder(order)[:n]
+		slices.Sort(first)
+		var problems []verify.Problem
+		var chosen []float64
+		for _, i := range first {
+			problems, chosen = append(problems, drawn[i]), append(chosen, order[i])
+		}
+		if try == 0 {
+			row["curriculum/order_all"], row["curriculum/order_drawn"] = meanOf(order), meanOf(chosen)
+		}
+		return problems, nil
+	}
+}
+
+// meanOf is the mean of the values that are there; 0: none is.
+func meanOf(values []float64) float64 {
+	sum, n := 0.0, 0
+	for _, x := range values {
+		if !math.IsNaN(x) {
+			sum += x
+			n++
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+// inOrder are the places of values from the lowest on. Equal ones stay as they are, and those
+// without a value come last.
+func inOrder(values []float64) []int {
+	place := make([]int, len(values))
+	for i := range place {
+		place[i] = i
+	}
+	sort.SliceStable(place, func(a, b int) bool {
+		x, y := values[place[a]], values[place[b]]
+		return x < y || math.IsNaN(y) && !math.IsNaN(x)
+	})
+	return place
 }
 
 // each draws n problems, each with random numbers of its own.
@@ -152,6 +215,15 @@ func (l *planner) byWeight(at Position, st *recipe.Stage, row metrics.Row) (func
 	}, nil
 }
 
+// curriculum is a formula of the curriculum on problems; nil: the recipe has none.
+func (l *planner) curriculum(values *formula.Values, key string) ([]float64, error) {
+	if _, _, there := l.program.Level("curriculum/" + key); !there {
+		return nil, nil
+	}
+	c, err := values.At("curriculum/"+key, formula.Group)
+	return c.V, err
+}
+
 // weigh finds how likely each listed problem is: upTo is the sum of the weights up to it, open the
 // number of problems with a weight above 0.
 func (l *planner) weigh(at Position, st *recipe.Stage) (upTo []float64, open int, err error) {
@@ -163,16 +235,9 @@ func (l *planner) weigh(at Position, st *recipe.Stage) (upTo []float64, open int
 	if err != nil {
 		return nil, 0, err
 	}
-	column := func(key string) ([]float64, error) {
-		if _, _, there := l.program.Level("curriculum/" + key); !there {
-			return nil, nil
-		}
-		c, err := values.At("curriculum/"+key, formula.Group)
-		return c.V, err
-	}
-	weight, err := column("weight")
-	order, other := column("order")
-	share, third := column("share")
+	weight, err := l.curriculum(values, "weight")
+	order, other := l.curriculum(values, "order")
+	share, third := l.curriculum(values, "share")
 	if err := errors.Join(err, other, third); err != nil {
 		return nil, 0, l.blamed(err)
 	}
@@ -233,15 +298,7 @@ func chances(listed []prompts.Candidate, weight, order, share []float64) ([]floa
 	if !(share[0] >= 0 && share[0] <= 1) {
 		return nil, fmt.Errorf("curriculum.share is %v; accepted: a number from 0 to 1", share[0])
 	}
-	place := make([]int, len(order))
-	for i := range place {
-		place[i] = i
-	}
-	sort.SliceStable(place, func(a, b int) bool {
-		x, y := order[place[a]], order[place[b]]
-		return x < y || math.IsNaN(y) && !math.IsNaN(x)
-	})
-	for _, i := range place[max(1, int(math.Ceil(share[0]*float64(len(order))))):] {
+	for _, i := range inOrder(order)[max(1, int(math.Ceil(share[0]*float64(len(order))))):] {
 		out[i] = 0
 	}
 	return out, nil
@@ -279,6 +336,35 @@ func (l *planner) bySettings(at Position, st *recipe.Stage, row metrics.Row) (fu
 			return source.Draw(r), nil
 		})
 	}, nil
+}
+
+// byProgress draws problems of the task with settings that the teacher chooses. Each has its point in
+// its row, under placeMember.
+func (l *planner) byProgress(at Position, row metrics.Row) func(try, n int) ([]verify.Problem, error) {
+	keys := l.whole.Curriculum.Teacher
+	row["curriculum/gaussians"], row["curriculum/progress"] = float64(len(l.teacher.Mixture)), l.teacher.progress(keys)
+	return func(try, n int) ([]verify.Problem, error) {
+		means := map[string]float64{}
+		problems, err := l.each(at, try, n, func(i int, r *random.Rand) (verify.Problem, error) {
+			index := uint64(at.Step*maxTries+try)*uint64(l.whole.RL.PromptsPerStep) + uint64(i)
+			point := l.teacher.draw(keys, random.At(l.recipe.Seed, random.Stream(random.Place, l.index), index))
+			found := keys.At(l.recipe.Task.Settings, point)
+			source, err := l.with(found)
+			if err != nil {
+				return verify.Problem{}, err
+			}
+			for name, x := range found {
+				means[name] += x / float64(n)
+			}
+			return atPlace(source.Draw(r), point), nil
+		})
+		for _, name := range keys.Names() {
+			if try == 0 {
+				row["curriculum/setting/"+name] = means[name]
+			}
+		}
+		return problems, err
+	}
 }
 
 // with is the source of problems with settings.

@@ -1,12 +1,18 @@
 package train
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // plannerOf plans the steps of an rl stage of the smallest task.
@@ -94,6 +100,83 @@ func TestArms(t *testing.T) {
 		if math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/12800) {
 			t.Errorf("problem %d has a share of %v, want %v", i, got, want)
 		}
+	}
+}
+
+// lastID are models whose value head says the last token of a prompt.
+type lastID struct{ *spoken }
+
+func (lastID) Ends() []int { return []int{1} }
+func (m lastID) Supply(fact string, views []rollout.View) ([][]float64, error) {
+	if fact != "prompt_value" {
+		return nil, errors.New("no model")
+	}
+	var out [][]float64
+	for _, v := range views {
+		n := len(v.IDs) - 1
+		if v.IDs[n] != 1 || len(v.Spans) != 1 || v.Spans[0] != (rollout.Span{From: n, To: n + 1}) {
+			return nil, fmt.Errorf("asked about %+v", v)
+		}
+		out = append(out, []float64{float64(v.IDs[n-2])}) // before the colon
+	}
+	return out, nil
+}
+
+// TestCandidates: of three candidates for each prompt the third with the lowest values is drawn, as it
+// stands in what is drawn without an order; a later try draws others.
+func TestCandidates(t *testing.T) {
+	const critic = "stage.rl.algorithm.loss=token_mean(policy) + token_mean(square(value - reward))"
+	l := plannerOf(t, critic, `stage.rl.curriculum={candidates = 3, order = "-prompt_value"}`)
+	demonstrator := l.recipe.Task.Demonstrator()
+	words, err := text.NewWords(demonstrator.Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.prompts, err = prompts.NewRenderer(words, []int{1}, prompts.Style{Form: prompts.Text}); err != nil {
+		t.Fatal(err)
+	}
+	l.models = lastID{&spoken{}}
+	all := prompts.Step(l.source, l.recipe.Seed, random.Stream(random.Draw, l.index), 2, 3*64)
+	valueOf := func(p verify.Problem) float64 {
+		ids, err := l.prompts.Prompt(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(ids[len(ids)-2])
+	}
+	var values []float64
+	for _, p := range all {
+		values = append(values, valueOf(p))
+	}
+	slices.Sort(values)
+	least := values[2*64] // of those that are drawn
+	plan, err := l.plan(Position{Step: 2}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Problems) != 64 || least == values[0] {
+		t.Fatalf("%d problems; the values from %g to %g tell nothing apart", len(plan.Problems), values[0], values[len(values)-1])
+	}
+	at, sum := 0, 0.0
+	for _, p := range plan.Problems {
+		if valueOf(p) < least {
+			t.Errorf("%s has the value %g; the lowest of the highest third is %g", p.ID, valueOf(p), least)
+		}
+		sum -= valueOf(p) / 64
+		for at < len(all) && all[at].ID != p.ID {
+			at++
+		}
+	}
+	if at == len(all) {
+		t.Error("the problems do not stand in the order of the candidates")
+	}
+	if got := plan.Metrics["curriculum/order_drawn"]; math.Abs(got-sum) > 2*64*0x1p-53*math.Abs(sum) || // two sums of 64 terms of one sign
+		plan.Metrics["curriculum/order_all"] <= got {
+		t.Errorf("the order is %g on average, want %g, and of all candidates %g", got, sum, plan.Metrics["curriculum/order_all"])
+	}
+	again, err := plan.more(1, 5)
+	if err != nil || len(again) != 5 || again[0].ID == plan.Problems[0].ID {
+		t.Errorf("a second try draws %d problems, %v", len(again), err)
 	}
 }
 

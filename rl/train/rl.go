@@ -57,7 +57,9 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 }
 
 // keepers have what a checkpoint keeps of the stage.
-func (s *reinforcement) keepers() []cast.Keeper { return []cast.Keeper{s.replay, s.queue, s.learner} }
+func (s *reinforcement) keepers() []cast.Keeper {
+	return []cast.Keeper{s.replay, s.queue, s.learner, s.planner}
+}
 
 // Save implements cast.Keeper.
 func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
@@ -139,7 +141,7 @@ func (s *reinforcement) finish(v *Valued, lessons *course) (*Event, error) {
 		return nil, err
 	}
 	s.planner.record.note(slices.Concat(v.Completions, v.Refused, v.Replaced), v.At.Total+1)
-	return e, nil
+	return e, s.planner.note(slices.Concat(v.Completions, v.Refused))
 }
 
 // refused is the event of a step that has too few scores; nil: the error is another one.
