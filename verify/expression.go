@@ -10,16 +10,28 @@ import (
 //
 //	sum    = term { ("+" | "-") term }
 //	term   = factor { ("*" | "/") factor }
-//	factor = ("+" | "-") factor | "(" sum ")" | digits
+//	factor = ("+" | "-") factor | "(" sum ")" | number
 //
-// Each literal must be one of the numbers still available and takes it away, so
-// no more than maxNumbers operations ever happen and no value outgrows the
-// product of the given numbers.
+// A number is one that is still available, which takes it away: no more than maxNumbers operations
+// ever happen then, and no value outgrows the product of the given numbers. Without a list of them it
+// is any decimal number, and the length of the text bounds the work.
 type expression struct {
 	text      string
 	at        int           // bytes read
 	depth     int           // of factors inside factors
-	available map[int64]int // how often each number may still be used
+	available map[int64]int // how often each number may still be used; nil: all numbers may
+}
+
+// Evaluate is the exact value of arithmetic over decimal numbers, such as "2.5 * (1,000 - 1/3)": + - * /
+// and parentheses, also in the other ways to write them. It is for tools; a verdict on a completion
+// goes through a verifier. The error says what cannot be read, that the text has more than
+// MaxExpressionBytes or is nested too deeply, or that it divides by zero.
+func Evaluate(text string) (*big.Rat, error) {
+	if len(text) > MaxExpressionBytes {
+		return nil, fmt.Errorf("it has %d bytes; accepted: at most %d", len(text), MaxExpressionBytes)
+	}
+	e := expression{}
+	return e.evaluate(text)
 }
 
 // signs maps other ways to write the operators to the plain one.
@@ -98,6 +110,16 @@ func (e *expression) factor() (*big.Rat, error) {
 		value, err := e.factor()
 		if err == nil && c == '-' {
 			value.Neg(value)
+		}
+		return value, err
+	case e.available == nil && (isDigit(c) || c == '.'):
+		from := e.at
+		for e.at < len(e.text) && strings.IndexByte("0123456789.,_", e.text[e.at]) >= 0 {
+			e.at++
+		}
+		value, err := parseDecimal(e.text[from:e.at])
+		if err != nil {
+			err = fmt.Errorf("%s: %w", quote(e.text[from:e.at]), err)
 		}
 		return value, err
 	case isDigit(c):

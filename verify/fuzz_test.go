@@ -349,3 +349,27 @@ func FuzzGrade(f *testing.F) {
 		}
 	})
 }
+
+// FuzzEvaluate: the value of an expression is that which is calculated by other means, and is no longer
+// than it may be.
+func FuzzEvaluate(f *testing.F) {
+	for _, text := range []string{"47+38-12", "1/3 + 1/7", "-(2-7)*1,000", ".5*4.", "8/(3-8/3)", "1/(3-3)", "2 × 3 ÷ 4 − 1", "((1", "1_000.25/--2", "\x00", "9 9"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		value, err := Evaluate(text)
+		if err != nil {
+			return
+		}
+		if longest := max(len(value.Num().Text(10)), len(value.Denom().Text(10))); longest > 1+len(text) {
+			t.Errorf("%q is %s", text, value)
+		}
+		plain := strings.Join(strings.Fields(signs.Replace(text)), "")
+		if strings.ContainsAny(plain, ".,_") {
+			return
+		}
+		if other, _ := byStacks(plain); other == nil || value.Cmp(other) != 0 {
+			t.Errorf("%q is %s, calculated is %v", text, value, other)
+		}
+	})
+}

@@ -14,3 +14,8 @@ const (
 	maxTags            = 16      // of a format
 	maxShownBytes      = 200     // of model text quoted in a verdict
 )
+
+// MaxExpressionBytes bounds what [Evaluate] reads. Its value is a fraction of two whole numbers, neither
+// of which has more digits than the text has bytes: products and quotients add up the digits, and sums
+// add one for their sign.
+const MaxExpressionBytes = 1024

@@ -10,8 +10,9 @@
 //
 // # Families
 //
-// countdown, chain_sum and composition are [Demonstrator]s: a fixed vocabulary and demonstrations
-// for a model from random weights. All others are generated families in words. Families of
+// countdown, chain_sum, composition, guess and sums are [Demonstrator]s: a fixed vocabulary and
+// demonstrations for a model from random weights. guess and sums are [Episodic]: their problems are
+// episodes of several turns, in sums with a tool. All others are generated families in words. Families of
 // reasoning-gym (github.com/open-thought/reasoning-gym) have its names and settings, with questions
 // of our own. Words and names are made up, so that no list is needed. Each is one call of generate:
 // a struct of settings, a curriculum, a function that draws a problem, and a check of bare answers

@@ -57,7 +57,8 @@ type Demonstrator interface {
 }
 
 // Episodic is a Task whose problems are episodes of several turns. Its world judges them while
-// they are played; to Verify, which sees a completion alone, every one is wrong.
+// they are played. Verify sees a completion alone, an episode of one turn: it is wrong where no one turn
+// can be right.
 type Episodic interface {
 	Task
 	world.World

@@ -45,6 +45,8 @@ func someTasks() map[string]Demonstrator {
 		"composition":     defaultComposition(),
 		"composed-small":  &composition{Letters: 2, MinDepth: 1, MaxDepth: 1},
 		"guess":           defaultGuess(),
+		"sums":            defaultSums(),
+		"sums-large":      &sums{Terms: 8, Digits: 3, Most: 10, Called: 1},
 		"guess-recap":     &guess{Size: 3, Largest: 99, Most: 2, Recap: true, Aimed: 1},
 		"composed-large":  &composition{Letters: 16, MinDepth: 3, MaxDepth: 8, ShownDepth: 8},
 	}

@@ -19,4 +19,19 @@
 // plays an episode with one. Demonstrations are such episodes.
 //
 // Package tasks has the worlds: a task that implements [World] is one.
+//
+// # Tools
+//
+// A [Tool] answers calls. [Tooled] is the world of problems with one answer before which a policy may
+// call tools:
+//
+//	policy   <calculator>47+38-12</calculator>   [Calls] reads the calls of a turn
+//	tool     73                                  a reply, which the policy reads and never learns
+//	policy   73                                  a turn without calls is the answer
+//
+// A mistake in a call is a reply like every other, so no call ends a run or leaves an episode without a
+// score. Only an error of the tool says that the tool broke, which is a fault of the world. All tools
+// are pure: a run that is resumed calls them again and is told the same.
+//
+// Package tools, below this one, has the tools.
 package world

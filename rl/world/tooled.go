@@ -1,0 +1,78 @@
+package world
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Tooled is the world of problems with one answer, before which a policy may call tools. A turn with
+// calls is told what they answer, one line or more for each, and what else it says is not read. A turn
+// without calls is the answer: it is judged, and the episode is over. So is one that a limit of tokens
+// cut off, none of whose calls are made.
+//
+// Facts of a turn are calls, the number of its calls, and calls_failed, how many of them were mistakes.
+// The reward of the answer is its score, and that of every other turn is 0. The situation of a turn is
+// what was called before it and what came of it.
+type Tooled struct {
+	Tools []Tool // of different names, all pure
+	Judge func(row verify.Problem, answer string, ended bool) verify.Verdict
+
+	// Mistake, unless it is "", is said in place of the reason why a call is a mistake, to a policy whose
+	// vocabulary has no words for reasons.
+	Mistake string
+}
+
+// Begin implements [World]. It says nothing more than the question.
+func (w Tooled) Begin(_ context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
+	e := &tooledEpisode{Tooled: w, row: row, state: "asked"}
+	for _, t := range w.Tools {
+		e.specs = append(e.specs, t.Spec())
+	}
+	return e, Reply{State: e.state}, nil
+}
+
+type tooledEpisode struct {
+	Tooled
+	row   verify.Problem
+	specs []Spec
+	state string
+}
+
+// Step implements [Episode].
+func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
+	var calls []Call
+	if !t.Cut {
+		calls = Calls(t.Text, e.specs)
+	}
+	if len(calls) == 0 {
+		v := e.Judge(e.row, t.Text, !t.Cut)
+		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{"calls": 0, "calls_failed": 0}, Verdict: &v}, nil
+	}
+	var said []string
+	failed := 0
+	for _, c := range calls {
+		a, err := c.answer(ctx, e.Tools)
+		if err != nil {
+			return Reply{}, err
+		}
+		if a.Failed {
+			failed++
+			if e.Mistake != "" {
+				a.Text = e.Mistake
+			}
+		}
+		said = append(said, a.Text)
+		e.state += "\n" + c.Tool + string(c.Args) + " = " + a.Text
+	}
+	return Reply{
+		Messages: []Message{{User, strings.Join(said, "\n")}},
+		State:    e.state,
+		Facts:    map[string]float64{"calls": float64(len(calls)), "calls_failed": float64(failed)},
+	}, nil
+}
+
+// Close implements [Episode].
+func (*tooledEpisode) Close() error { return nil }

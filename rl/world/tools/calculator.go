@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Calculator is the tool "calculator". It works out arithmetic exactly, as fractions, and writes the
+// result as a decimal number if that is exact and else as a fraction in lowest terms: 0.3, -2/3.
+type Calculator struct {
+	Digits int // that a result may have, at most; 0: 100
+}
+
+// maxDigits is what a calculator shows that says nothing about its digits.
+const maxDigits = 100
+
+// Spec implements [world.Tool].
+func (Calculator) Spec() world.Spec {
+	return world.Spec{
+		Name:  "calculator",
+		About: "Works out an expression of decimal numbers, + - * / and parentheses exactly.",
+		Args:  json.RawMessage(`{"type":"object","properties":{"expression":{"type":"string","description":"such as 2.5*(7-1/3)"}},"required":["expression"],"additionalProperties":false}`),
+		Text:  "expression",
+		Pure:  true,
+	}
+}
+
+// Call implements [world.Tool].
+func (c Calculator) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
+	text, err := c.calculate(args)
+	if err != nil {
+		return world.Answer{Text: "mistake: " + err.Error(), Failed: true}, nil
+	}
+	return world.Answer{Text: text}, nil
+}
+
+func (c Calculator) calculate(args json.RawMessage) (string, error) {
+	var a struct {
+		Expression string `toml:"expression"`
+	}
+	if err := settings.DecodeJSON(args, &a); err != nil {
+		return "", err
+	}
+	value, err := verify.Evaluate(a.Expression)
+	if err != nil {
+		return "", fmt.Errorf("the expression cannot be worked out: %w", err)
+	}
+	text, most := written(value), c.Digits
+	if most == 0 {
+		most = maxDigits
+	}
+	if digitsOf(text) > most {
+		return "", fmt.Errorf("the result has more than %d digits", most)
+	}
+	return text, nil
+}
+
+// digitsOf is the number of digits in a text.
+func digitsOf(text string) int {
+	n := 0
+	for i := range len(text) {
+		if '0' <= text[i] && text[i] <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// written is a number as a decimal one if that is exact, else as a fraction.
+func written(value *big.Rat) string {
+	if n, exact := value.FloatPrec(); exact {
+		return value.FloatString(n)
+	}
+	return value.RatString()
+}
