@@ -15,7 +15,6 @@ import (
 type writer struct {
 	*rand.Rand
 	parts map[string]string // the named pieces
-	sight string            // definitions before the result
 }
 
 // twice is a formula in one piece, and the same with names.

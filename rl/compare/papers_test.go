@@ -110,10 +110,12 @@ func told(t *testing.T, all []Measured, name string, e presets.Expect) []string 
 // TestPapers: docs/papers.md is what the table and the recipes say.
 func TestPapers(t *testing.T) {
 	const file = "../../docs/papers.md"
-	all := []Measured{}
-	if text, err := os.ReadFile("../../docs/papers.tsv"); err != nil {
+	text, err := os.ReadFile("../../docs/papers.tsv")
+	if err != nil {
 		t.Fatal(err)
-	} else if all, err = ReadMeasured("docs/papers.tsv", string(text)); err != nil {
+	}
+	all, err := ReadMeasured("docs/papers.tsv", string(text))
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := papers(t, all)
