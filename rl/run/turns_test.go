@@ -12,13 +12,13 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// guessIn runs a small recipe of the task guess in a folder.
-func guessIn(t *testing.T, dir string, resume bool, sets ...string) string {
+// playedSmall runs a recipe of a task in turns in a folder, made small.
+func playedSmall(t *testing.T, name, dir string, resume bool, sets ...string) string {
 	t.Helper()
 	small := []string{"model.width=16", "model.heads=2", "model.head_dim=8", "model.mlp=24", "task.eval_problems=3", "task.eval_samples=2", "checkpoint.keep=99",
 		"stage.warm-up.batch_size=4", "stage.warm-up.hold_steps=4", "stage.warm-up.decay_steps=2", "stage.warm-up.test_every=2", "stage.warm-up.checkpoint_every=3",
 		"stage.rl.prompts_per_step=4", "stage.rl.group_size=3", "stage.rl.steps=4", "stage.rl.checkpoint_every=1", "stage.rl.eval_every=2", "stage.rl.eval_problems=2", "stage.rl.token_every=1"}
-	r, err := recipe.Load("guess-tiny", slices.Concat(small, sets))
+	r, err := recipe.Load(name, slices.Concat(small, sets))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func guessIn(t *testing.T, dir string, resume bool, sets ...string) string {
 }
 
 // TestEpisodesResume: a run over episodes, also with steps that are drawn ahead, a reward and an
-// advantage of turns, second chances and a replay, goes on from each of its checkpoints to the same
+// advantage of turns, tools, second chances and a replay, goes on from each of its checkpoints to the same
 // bytes; sampler and trainer agree to the bit.
 func TestEpisodesResume(t *testing.T) {
 	if testing.Short() {
@@ -39,11 +39,15 @@ func TestEpisodesResume(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"plain": nil,
 		"ahead": {"stage.rl.lag=1", "stage.rl.algorithm.advantage=own*(turn_reward + 0.1*turn.left) - 0.01*turns", "stage.rl.reward=task + 0.01*sum(turn.left)", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty)"},
+		"tools": {"task.settings.called=1", "task.settings.turns=3", "task.settings.terms=2", "model.width=32", "model.head_dim=16", "model.mlp=48", "stage.warm-up.batch_size=8", "stage.warm-up.optimizer.lr=0.01", "stage.warm-up.checkpoint_every=70", "stage.warm-up.hold_steps=140", "stage.warm-up.test_every=99", "stage.warm-up.until_valid=0", "stage.rl.algorithm.advantage=own*(reward - group_mean(reward) + 0.1*turn.calls - 0.2*turn.calls_failed)"},
 		"again": {"stage.rl.second_chance={when = \"group_max(reward) < 1\", again = 2, replace = 1}", "stage.rl.replay={store = \"group_mean(reward) < 2\", share = 0.5}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := t.TempDir()
-			guessIn(t, base, false, sets...)
+			base, from := t.TempDir(), "guess-tiny"
+			if name == "tools" {
+				from = "sums-tiny"
+			}
+			playedSmall(t, from, base, false, sets...)
 			want := runFiles(t, base)
 			all := checkpointDirs(t, base)
 			for _, keep := range []int{0, 1, len(all) - 2} {
@@ -54,7 +58,7 @@ func TestEpisodesResume(t *testing.T) {
 				if keep == 0 {
 					must(t, os.Truncate(filepath.Join(dir, "metrics.jsonl"), 0))
 				}
-				shown := guessIn(t, dir, true, sets...)
+				shown := playedSmall(t, from, dir, true, sets...)
 				sameRun(t, runFiles(t, dir), want)
 				if t.Failed() {
 					t.Fatalf("resumed from checkpoint %d of %d:\n%s", keep, len(all), shown)
@@ -71,14 +75,16 @@ func TestEpisodesResume(t *testing.T) {
 					t.Errorf("step %v: %v turns", row["step"], row["rollout/turns_mean"])
 				}
 			}
-			loggedEpisodes(t, base)
+			if calls := loggedEpisodes(t, base); (calls > 0) != (name == "tools") {
+				t.Errorf("%d turns call a tool", calls)
+			}
 		})
 	}
 }
 
 // loggedEpisodes holds the lines of episodes against each other: what was said in turns, and the
-// tokens that were learned from, which are those of the policy.
-func loggedEpisodes(t *testing.T, dir string) {
+// tokens that were learned from, which are those of the policy. calls is how many turns called a tool.
+func loggedEpisodes(t *testing.T, dir string) (calls int) {
 	t.Helper()
 	var said []record.Completion
 	must(t, record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, l record.Completion) error { said = append(said, l); return nil }))
@@ -90,6 +96,9 @@ func loggedEpisodes(t *testing.T, dir string) {
 		var texts []string
 		for _, turn := range c.Turns {
 			if turn.By == record.ByPolicy {
+				if turn.Facts["calls"] > turn.Facts["calls_failed"] {
+					calls++
+				}
 				own, read, last = own+turn.Tokens, read+turn.Read, turn.Text
 				texts = append(texts, turn.Text)
 			}
@@ -105,4 +114,5 @@ func loggedEpisodes(t *testing.T, dir string) {
 	if n == 0 || n != len(said) {
 		t.Errorf("%d completions, %d lines of tokens", len(said), n)
 	}
+	return calls
 }

@@ -69,13 +69,24 @@ func lastTurns(x subject, _ string) (formula.Column, error) {
 	return c, nil
 }
 
-// turnMetrics describe episodes; of completions without turns there are none.
+// turnMetrics describe episodes; of completions without turns there are none, and of those without
+// tools none about calls.
 func turnMetrics(cs []Completion, row metrics.Row) {
 	n, turns, read, out := 0.0, 0, 0, 0
+	tools, calls, failed := false, 0.0, 0.0
 	for i := range cs {
 		c := &cs[i]
-		if first := c.From.Turns(c.Sample)[0]; c.Origin.Foreign || first.Turn == nil {
+		own := c.From.Turns(c.Sample)
+		if c.Origin.Foreign || own[0].Turn == nil {
 			continue
+		}
+		for _, s := range own {
+			if s.Turn == nil {
+				continue
+			}
+			if made, there := s.Turn.Facts[world.FactCalls]; there {
+				tools, calls, failed = true, calls+made, failed+s.Turn.Facts[world.FactFailed]
+			}
 		}
 		n++
 		turns += len(c.View.Spans)
@@ -88,6 +99,12 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 		return
 	}
 	row["rollout/turns_mean"], row["rollout/read_mean"], row["rollout/out_of_turns_share"] = float64(turns)/n, float64(read)/n, float64(out)/n
+	if tools {
+		row["rollout/calls_mean"] = calls / n
+	}
+	if calls > 0 {
+		row["rollout/calls_failed_share"] = failed / calls
+	}
 }
 
 // playedBy is an episode to imitate, as the task's player shows it: its turns are learned. All that

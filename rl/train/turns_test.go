@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -307,5 +308,46 @@ func TestEpisodesRefused(t *testing.T) {
 	}
 	if _, err := recipe.Load("guess-tiny", []string{"stage.rl.algorithm.segments=turns", "stage.rl.algorithm.advantage=own*turn_reward"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCallMetrics: calls of tools are counted over the turns of the episodes that were drawn, and worlds
+// without tools have no such metric.
+func TestCallMetrics(t *testing.T) {
+	turn := func(parent int, facts map[string]float64) rollout.Segment {
+		return rollout.Segment{Parent: parent, Author: rollout.Policy, IDs: []int{1}, Turn: &rollout.Turn{Facts: facts}}
+	}
+	called := func(calls, failed float64) map[string]float64 {
+		return map[string]float64{world.FactCalls: calls, world.FactFailed: failed}
+	}
+	of := func(segments ...rollout.Segment) metrics.Row {
+		g := &rollout.Group{Segments: append([]rollout.Segment{{Parent: -1, IDs: []int{0}}}, segments...)}
+		leaf := map[int]bool{}
+		for i, s := range g.Segments {
+			leaf[i] = true
+			delete(leaf, s.Parent)
+		}
+		var cs []Completion
+		for i := range g.Segments {
+			if leaf[i] {
+				g.Paths = append(g.Paths, rollout.Path{Leaf: i})
+				cs = append(cs, Completion{From: g, Sample: len(g.Paths) - 1, View: g.View(len(g.Paths) - 1)})
+			}
+		}
+		row := metrics.Row{}
+		turnMetrics(cs, row)
+		return row
+	}
+	row := of(turn(0, called(3, 1)), rollout.Segment{Parent: 1, Author: rollout.Outside, IDs: []int{2}}, turn(2, called(0, 0)), turn(0, called(1, 0)))
+	if row["rollout/calls_mean"] != 2.0 || row["rollout/calls_failed_share"] != 0.25 || row["rollout/turns_mean"] != 1.5 {
+		t.Errorf("four calls in two episodes, one of them a mistake: %v", row)
+	}
+	row = of(turn(0, called(0, 0)))
+	if _, there := row["rollout/calls_failed_share"]; there || row["rollout/calls_mean"] != 0.0 {
+		t.Errorf("no call: %v", row)
+	}
+	row = of(turn(0, map[string]float64{"left": 2}))
+	if _, there := row["rollout/calls_mean"]; there || row["rollout/turns_mean"] != 1.0 {
+		t.Errorf("no tools: %v", row)
 	}
 }

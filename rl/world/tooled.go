@@ -13,7 +13,7 @@ import (
 // without calls is the answer: it is judged, and the episode is over. So is one that a limit of tokens
 // cut off, none of whose calls are made.
 //
-// Facts of a turn are calls, the number of its calls, and calls_failed, how many of them were mistakes.
+// Facts of a turn are [FactCalls], the number of its calls, and [FactFailed], how many of them were mistakes.
 // The reward of the answer is its score, and that of every other turn is 0. The situation of a turn is
 // what was called before it and what came of it.
 type Tooled struct {
@@ -24,6 +24,12 @@ type Tooled struct {
 	// vocabulary has no words for reasons.
 	Mistake string
 }
+
+// Facts of a turn in a world with tools.
+const (
+	FactCalls  = "calls"
+	FactFailed = "calls_failed"
+)
 
 // Begin implements [World]. It says nothing more than the question.
 func (w Tooled) Begin(_ context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
@@ -49,7 +55,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	}
 	if len(calls) == 0 {
 		v := e.Judge(e.row, t.Text, !t.Cut)
-		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{"calls": 0, "calls_failed": 0}, Verdict: &v}, nil
+		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{FactCalls: 0, FactFailed: 0}, Verdict: &v}, nil
 	}
 	var said []string
 	failed := 0
@@ -70,7 +76,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	return Reply{
 		Messages: []Message{{User, strings.Join(said, "\n")}},
 		State:    e.state,
-		Facts:    map[string]float64{"calls": float64(len(calls)), "calls_failed": float64(failed)},
+		Facts:    map[string]float64{FactCalls: float64(len(calls)), FactFailed: float64(failed)},
 	}, nil
 }
 
