@@ -28,7 +28,7 @@ func TestLoRAMathLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains for half a minute, and needs llama.cpp")
 	}
-	seeds, imitation, sets := uint64(1), []int{110, 40, 24}, []string{"stage.rl.steps=40", "stage.rl.optimizer.lr=1e-3", "stage.rl.eval_every=0"}
+	seeds, imitation, sets := uint64(1), []int{110, 40, 24}, []string{"stage.rl.steps=40", "stage.rl.optimizer.lr=1e-3", "stage.rl.eval_every=0", "stage.rl.sampling.max_completion_tokens=64", "task.eval_problems=8"}
 	if gputest.Long() {
 		seeds, imitation, sets = 3, []int{150, 50, 32}, nil
 	}
