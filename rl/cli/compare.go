@@ -24,6 +24,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 func compareCommand() *cli.Command {
@@ -223,7 +224,7 @@ func (t *contest) differs(a, b *contestant) string {
 	switch {
 	case !reflect.DeepEqual(a.recipe.Model, b.recipe.Model):
 		return "[model]"
-	case !reflect.DeepEqual(a.recipe.Task, b.recipe.Task):
+	case !t.sameTask(a.recipe.Task, b.recipe.Task):
 		return "[task]"
 	case t.own && demonstrations(a) != demonstrations(b):
 		return "the number of demonstrations before the first stage that learns from rewards"
@@ -231,6 +232,21 @@ func (t *contest) differs(a, b *contestant) string {
 		return "the stages before the first that learns from rewards"
 	}
 	return ""
+}
+
+// sameTask tells whether two recipes learn the same problems. Starts of their own may imitate other
+// demonstrations: settings of a procedural task that change neither the held-out problems nor the tokens.
+func (t *contest) sameTask(a, b recipe.Task) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	one, other := a.Demonstrator(), b.Demonstrator()
+	if a.Settings = b.Settings; !t.own || one == nil || other == nil || !reflect.DeepEqual(a, b) || !slices.Equal(one.Vocabulary(), other.Vocabulary()) {
+		return false
+	}
+	rows, err := tasks.HeldOutRows(one, a.EvalProblems)
+	others, wrong := tasks.HeldOutRows(other, a.EvalProblems)
+	return err == nil && wrong == nil && reflect.DeepEqual(rows, others)
 }
 
 // hold makes the runs that are not there yet, seed by seed, and reads them.

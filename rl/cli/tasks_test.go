@@ -31,7 +31,7 @@ func TestDrawnRows(t *testing.T) {
 				}
 				answer := line["answer"].(string)
 				switch f.Name {
-				case "countdown":
+				case "countdown", "countdown_search":
 					line["completion"] = answer
 				case "chain_sum":
 					line["completion"] = "=" + answer

@@ -219,6 +219,7 @@ var notHere = map[string]string{
 	"invisible-leash": "nothing is evaluated here",
 	"math-beyond":     "nothing is evaluated here",
 	"parallel-r1":     "the tiny model writes no tags",
+	"four-habits":     "the demonstrations of the test's task have no habits",
 }
 
 // shows is an error if the metric in which a recipe is said to be seen has not moved.

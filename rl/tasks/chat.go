@@ -35,6 +35,10 @@ func (c *Countdown) instruction() string {
 		`Answer with a running total and nothing else: each step has its result, without spaces. For "20 13 7 4 > 10:" an answer is 20-13=7+7=14-4=10`
 }
 
+func (s *search) instruction() string {
+	return s.base().instruction() + `. You may try before you answer; write the answer after ":"`
+}
+
 func (c *chainSum) instruction() string {
 	return `Work out the sum. Answer with a running total and nothing else: each step has its result, without spaces. ` +
 		`For "12+7-5-3:" the answer is 12+7=19-5=14-3=11`

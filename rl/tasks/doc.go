@@ -10,16 +10,16 @@
 //
 // # Families
 //
-// countdown, chain_sum, composition, guess and sums are [Demonstrator]s: a fixed vocabulary and
-// demonstrations for a model from random weights. guess and sums are [Episodic]: their problems are
-// episodes of several turns, in sums with a tool. All others are generated families in words. Families of
-// reasoning-gym (github.com/open-thought/reasoning-gym) have its names and settings, with questions
-// of our own. Words and names are made up, so that no list is needed. Each is one call of generate:
-// a struct of settings, a curriculum, a function that draws a problem, and a check of bare answers
-// that is also the verifier "task:NAME". A check reads reasoning-gym's rows as well as our own. If
-// a problem has several right answers, a check tests what the question asks and compares no text.
-// Answers are read up to 512 KiB, by parsers with limits on depth and steps; none is ever run as
-// code.
+// countdown, countdown_search, chain_sum, composition, guess and sums are [Demonstrator]s: a fixed
+// vocabulary and demonstrations for a model from random weights. guess and sums are [Episodic]:
+// their problems are episodes of several turns, in sums with a tool. All others are generated
+// families in words. Families of reasoning-gym (github.com/open-thought/reasoning-gym) have its
+// names and settings, with questions of our own. Words and names are made up, so that no list is
+// needed. Each is one call of generate: a struct of settings, a curriculum, a function that draws a
+// problem, and a check of bare answers that is also the verifier "task:NAME". A check reads
+// reasoning-gym's rows as well as our own. If a problem has several right answers, a check tests
+// what the question asks and compares no text. Answers are read up to 512 KiB, by parsers with
+// limits on depth and steps; none is ever run as code.
 //
 // # Constant answers
 //
