@@ -134,8 +134,8 @@ func TestNotWorth(t *testing.T) {
 		if err := s.Announce(t.Context(), fleet.Policy{Weights: want, Data: data}); err != nil {
 			t.Fatal(err)
 		}
-		if n == 1 {
-			c.whole = 1 // ns: what it waits for the difference is longer
+		if n > 0 {
+			c.whole = 1 // ns, whatever the machine does meanwhile: what it waits for the difference is longer
 		}
 		if got, err := c.Fetch(t.Context(), want, len(data)); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%d: %d bytes, %v", n, len(got), err)
