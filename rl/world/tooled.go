@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
@@ -31,11 +32,15 @@ const (
 	FactFailed = "calls_failed"
 )
 
-// Begin implements [World]. It says nothing more than the question.
+// Begin implements [World]. It says nothing more than the question. A tool that is not pure is an error.
 func (w Tooled) Begin(_ context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
 	e := &tooledEpisode{Tooled: w, row: row, state: "asked"}
 	for _, t := range w.Tools {
-		e.specs = append(e.specs, t.Spec())
+		spec := t.Spec()
+		if !spec.Pure {
+			return nil, Reply{}, fmt.Errorf("tool %s is not pure: a run that is resumed would call it a second time", spec.Name)
+		}
+		e.specs = append(e.specs, spec)
 	}
 	return e, Reply{State: e.state}, nil
 }

@@ -27,6 +27,11 @@ func (echo) Call(_ context.Context, args json.RawMessage) (Answer, error) {
 	return Answer{Text: a.Text, Failed: a.Text == "no"}, nil
 }
 
+// counter would answer equal calls differently.
+type counter struct{ echo }
+
+func (counter) Spec() Spec { return Spec{Name: "counter", Text: "text"} }
+
 // TestTooled: turns with calls are told what the tools answer, a turn without is judged, and one that is
 // cut off is judged without its calls.
 func TestTooled(t *testing.T) {
@@ -67,6 +72,10 @@ func TestTooled(t *testing.T) {
 	}
 	if _, err = begun(w).Step(t.Context(), Turn{Text: "<echo>break</echo>"}); err == nil || !strings.Contains(err.Error(), "tool echo: out of paper") {
 		t.Errorf("a tool that breaks: %v", err)
+	}
+	impure := Tooled{Tools: []Tool{counter{}}, Judge: w.Judge}
+	if _, _, err = impure.Begin(t.Context(), row, nil); err == nil || !strings.Contains(err.Error(), "tool counter is not pure") {
+		t.Errorf("a tool that is not pure: %v", err)
 	}
 	w.Mistake = "?"
 	if r, err = begun(w).Step(t.Context(), Turn{Text: "<echo>no</echo><echo>a</echo><echo>"}); err != nil || r.Messages[0].Text != "?\na\n?" {
