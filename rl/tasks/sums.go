@@ -37,8 +37,8 @@ The calculator always finds the result: best play is a call of the whole sum, th
 Random turns are numbers of up to digits digits, all alike, which is right with probability
 1/10^digits: 0.01.
 
-Demonstrations: with probability called, a call of the whole sum and then its result. Otherwise a
-random number.
+Demonstrations: with probability called, a call of the whole sum and then its result. Otherwise the
+first term, which is right only by chance.
 
 The reward of the answer is its score, and that of a call is 0. Facts of a turn: calls, the number of
 its calls, and calls_failed, how many of them were told ?.
@@ -151,30 +151,35 @@ func (s *sums) EpisodeTokens() int {
 	return (s.Most-1)*(s.CompletionTokens()+4) + 2
 }
 
-// reckoner plays sums: it uses the calculator with some probability, and else says any number.
+// reckoner plays sums: it uses the calculator with some probability, and else says some number.
 type reckoner struct {
-	calls  float64
-	digits int
+	calls float64
+	guess func(sum string, dice *random.Rand) string // the number; nil: it always calls
 }
 
 // Best implements [world.Players].
-func (s *sums) Best() world.Player { return reckoner{1, s.Digits} }
+func (s *sums) Best() world.Player { return reckoner{calls: 1} }
 
 // Random implements [world.Players].
-func (s *sums) Random() world.Player { return reckoner{0, s.Digits} }
+func (s *sums) Random() world.Player {
+	return reckoner{0, func(_ string, dice *random.Rand) string { return strconv.Itoa(dice.Between(0, s.largest())) }}
+}
 
 // Shown implements [world.Players].
-func (s *sums) Shown() world.Player { return reckoner{s.Called, s.Digits} }
+func (s *sums) Shown() world.Player {
+	return reckoner{s.Called, func(sum string, _ *random.Rand) string { return sum[:strings.IndexAny(sum+"+", "+-")] }}
+}
 
 // Play implements [world.Player]. It says what the calculator said last.
 func (p reckoner) Play(history []world.Message, dice *random.Rand) string {
 	if last := history[len(history)-1]; len(history) > 1 {
 		return last.Text
 	}
+	sum := strings.TrimSuffix(history[0].Text, ":")
 	if dice.Chance(p.calls) {
-		return calling(strings.TrimSuffix(history[0].Text, ":"))
+		return calling(sum)
 	}
-	return strconv.Itoa(dice.Between(0, int(math.Pow10(p.digits))-1))
+	return p.guess(sum, dice)
 }
 
 // calling is a call of the calculator.
