@@ -28,6 +28,7 @@ type Use struct {
 	ValueHead bool              // the trainer has one, see [learn.ValueHead]
 	Reference bool              // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
 	Average   bool              // a moving average of what is trained and a scorer for it
+	Best      bool              // a copy of what is trained that samples by an engine of its own
 	Engine    *sample.Options   // nil: no sampling
 }
 
@@ -92,6 +93,15 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			bytes, hint = bytes+l.Bytes(tensors.Chunk.Packed)+rope, "a second set of weights in f32 and its workspace"
 		}
 		plan.Add("average of the policy", bytes, hint)
+	}
+	if use.Best {
+		p := sample.Space(l, *use.Engine, caps)
+		p.Note(&plan)
+		bytes, hint := p.Bytes+update, "a second adapter and its sampler"
+		if use.Adapter == nil {
+			bytes, hint = bytes+l.Bytes(tensors.Chunk.Packed)+rope, "a second set of weights in f32 and its sampler"
+		}
+		plan.Add("best policy so far", bytes, hint)
 	}
 	if use.Engine != nil {
 		addSampling(&plan, l, *use.Engine, caps)

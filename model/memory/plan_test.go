@@ -23,7 +23,7 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 		for _, kvDtype := range []hf.Dtype{hf.F32, hf.BF16} {
 			for _, train := range []int{0, 100} {
 				cfg := modeltest.SmallConfig(dtype, kvDtype)
-				use := memory.Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Average: train > 0, Engine: &engine}
+				use := memory.Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Average: train > 0, Best: train > 0, Engine: &engine}
 				plan, err := memory.Plan(cfg, buffersOnly(dev), use)
 				if err != nil {
 					t.Fatal(err)
@@ -58,7 +58,7 @@ func TestPlanOfAdapters(t *testing.T) {
 	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
 		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Average: true, Engine: &sample.Options{Sequences: 8, Context: 64}}
+		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Average: true, Best: true, Engine: &sample.Options{Sequences: 8, Context: 64}}
 		plan, err := memory.Plan(cfg, buffersOnly(dev), use)
 		if err != nil {
 			t.Fatal(err)
@@ -111,6 +111,14 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 		s, err := average.Model.NewScorer(use.TrainRows)
 		ok(err)
 		defer s.Close()
+	}
+	if use.Best {
+		best, err := learn.NewAverage(m)
+		ok(err)
+		defer best.Close()
+		e, err := sample.NewEngine(best.Model, *use.Engine)
+		ok(err)
+		defer e.Close()
 	}
 	e, err := sample.NewEngine(m, *use.Engine)
 	ok(err)

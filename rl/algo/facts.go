@@ -122,7 +122,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "last_solved", Level: formula.Group, Meaning: "the same mean, in the last step in which the prompt was drawn"},
 	{Name: "steps_since", Level: formula.Group, Unit: "steps", Meaning: "steps of the run since the prompt was last drawn; no value if it was not"},
 	{Name: "prompt_value", Level: formula.Group, Meaning: "estimate of the value head for the first token after the prompt, before anything is sampled, also of prompts that were never drawn; in a curriculum by the weights that draw, else of the time when the step begins; costs a forward pass of the prompts"},
-	{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of the most likely completion of the prompt, which is sampled besides the others, because the method reads it, and is not trained"},
+	{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of the most likely completion of the prompt, which is sampled besides the others, because the method reads it, and is not trained; with [stage.best] that of the best policy so far"},
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),

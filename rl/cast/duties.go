@@ -49,6 +49,7 @@ type want struct {
 	facts []string // that it supplies, alone or with another member
 	texts bool     // rewards have it score texts
 	head  bool     // it needs a value head
+	draws bool     // it draws completions
 }
 
 // wants lists the models that a recipe needs, in the order of the roles, the policy first.
@@ -70,7 +71,8 @@ func wants(r *recipe.Recipe) []want {
 				w.head = w.head || d.member == w.name && d.of.head
 			}
 		}
-		if w.name == policyName || w.texts || len(w.facts) > 0 {
+		w.draws = role.name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
+		if w.name == policyName || w.texts || w.draws || len(w.facts) > 0 {
 			found = append(found, w)
 		}
 	}

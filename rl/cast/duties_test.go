@@ -40,6 +40,11 @@ curriculum = {candidates = 2, order = "prompt_value"}
 preset = "grpo"
 loss = "token_mean(policy) + token_mean(square(value - reward))"`,
 			[]want{{name: "policy", facts: []string{"value", "prompt_value"}, head: true}}, memory.Use{ValueHead: true}},
+		{"a best policy", `
+best = {every = 2}
+[stage.algorithm]
+preset = "grpo"
+advantage = "remax"`, []want{policy, {name: "best", draws: true}}, memory.Use{Best: true}},
 		{"a head and a reference", `
 [stage.algorithm]
 preset = "ppo"

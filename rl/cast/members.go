@@ -15,6 +15,7 @@ const (
 	policyName    = "policy"
 	referenceName = "ref"
 	averageName   = "ema"
+	bestName      = "best"
 )
 
 // role is a model that a run can have.
@@ -32,6 +33,7 @@ var roles = []role{
 	{policyName, func(u *memory.Use, w want) { u.ValueHead = w.head }, openPolicy},
 	{referenceName, func(u *memory.Use, _ want) { u.Reference = true }, openReference},
 	{averageName, func(u *memory.Use, _ want) { u.Average = true }, openAverage},
+	{bestName, func(u *memory.Use, _ want) { u.Best = true }, openBest},
 }
 
 // roleOf is the row of a member.

@@ -58,6 +58,10 @@ var table = []Metric{
 
 	{"curriculum/open", "problems", "problems that could be drawn in the step; only with weight, order or arms in [stage.curriculum]",
 		"Follows the formulas of the curriculum. If it is small, the same problems are drawn again and again."},
+	{"best/gain", "", "how much higher the rewards of the policy's greedy answers are than those of the best policy so far, on the problems of a test; only with [stage.best]",
+		"If it stays below 0, the policy has become worse than it was."},
+	{"best/replaced", "", "1 if the policy became the best one in the step; 0 if the test did not tell them apart",
+		"Each 1 is a new baseline, and advantages fall for a moment."},
 	{"curriculum/order_all", "", "mean over the step's candidates of the formula order of [stage.curriculum]; only with candidates",
 		"It is what curriculum/order_drawn would be if the prompts were drawn at random."},
 	{"curriculum/order_drawn", "", "mean of the same formula over the prompts that were taken from the candidates",

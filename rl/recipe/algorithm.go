@@ -284,6 +284,14 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 		p := settings.Path(at[:len(at)-1]).With("optimizer").With("value_lr")
 		d.Fail(p, "%s = %v would do nothing: no formula in force reads value, so there is no value head", d.Name(p), s.Optimizer.ValueLR)
 	}
+	if s.Best.Every > 0 && !slices.Contains(a.Needs(), "greedy_reward") {
+		p := settings.Path(at[:len(at)-1]).With("best").With("every")
+		d.Fail(p, "%s = %d would do nothing: no formula in force reads greedy_reward", d.Name(p), s.Best.Every)
+	}
+	if own := stageDefaults(s.Kind).Best; s.Best.Every == 0 && s.Best != own {
+		p := settings.Path(at[:len(at)-1]).With("best")
+		d.Fail(p, "%s does nothing without every: the steps between two tests, such as every = 10", d.Name(p))
+	}
 	if _, over := a.KeepReads(); s.Refill.Tries > 0 && over != "" {
 		p := settings.Path(at[:len(at)-1]).With("refill").With("tries")
 		d.Fail(p, "%s = %d does not go with the method's keep, which has to judge each group by itself: %s", d.Name(p), s.Refill.Tries, over)

@@ -352,6 +352,9 @@ type Stage struct {
 	// which problems are drawn, if some are to be drawn more often than others
 	Curriculum curriculum `toml:"curriculum" in:"rl"`
 
+	// the policy whose greedy answers greedy_reward is the reward of: the best one so far
+	Best best `toml:"best" in:"rl" of:"best"`
+
 	// numbers that change over the steps, as formulas of the run: they read step, steps, progress,
 	// chance and states
 	Numbers stageNumbers `toml:"numbers" in:"rl"`
@@ -360,6 +363,29 @@ type Stage struct {
 	Algorithm Algorithm `toml:"algorithm" in:"sft,preference,rl"`
 
 	played bool // its task is played in turns
+}
+
+// Variant implements [settings.Variant]: a stage without a best policy does not name it.
+func (s Stage) Variant() string {
+	if s.Best.Every > 0 {
+		return "best"
+	}
+	return ""
+}
+
+// best are the keys of the best policy so far (arXiv 1803.08475): a frozen copy of the policy, which
+// takes its place when it is better by a test. It begins as the policy at the beginning of the stage.
+type best struct {
+	// steps between two tests: the greedy answers of both to new training problems are compared, and the
+	// policy becomes the best one if its rewards are higher by a one-sided paired t-test; 0: the policy
+	// itself gives the greedy answers
+	Every int `toml:"every" range:"[0,1000000]" unit:"steps"`
+
+	// training problems of a test
+	Problems int `toml:"problems" range:"[2,65536]" unit:"problems" default:"128"`
+
+	// largest chance of such a gain by luck at which the policy becomes the best one
+	Level float64 `toml:"level" range:"(0,1)" default:"0.05"`
 }
 
 // refill are the keys of what is drawn in place of groups that the method refuses.

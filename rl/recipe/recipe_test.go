@@ -71,9 +71,10 @@ func listsGiven(s *Stage) {
 // resolved text, so a value is never a matter of the program's version.
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
-	candidates, taught := Stage{Kind: KindRL}, Stage{Kind: KindRL}
+	candidates, taught, crowned := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}
+	crowned.Best.Every = 4
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
-	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, candidates, taught, {Kind: KindEval}}}
+	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, candidates, taught, crowned, {Kind: KindEval}}}
 	inTurns, err := tasks.New("guess")
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +140,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 				if len(s.Algorithm.State) > 0 { // which the others may read
 					s.Curriculum, s.Numbers, s.Replay.Store, s.SecondChance = stageDefaults(KindRL).Curriculum, stageNumbers{}, "", stageDefaults(KindRL).SecondChance
+				}
+				if !slices.Contains(a.Needs(), "greedy_reward") {
+					s.Best = stageDefaults(KindRL).Best
 				}
 				if strings.Contains(s.Curriculum.Order, "prompt_value") && !slices.Contains(a.Needs(), "value") {
 					s.Curriculum = stageDefaults(KindRL).Curriculum
@@ -304,6 +308,8 @@ var faults = []struct{ name, old, new, want string }{
 	{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > step_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: step_mean is taken over several groups"},
 	{"a curriculum that knows what comes later", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"group_size\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight reads group_size, which is known after sampling"},
 	{"a curriculum's name", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"sene\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name sene; did you mean seen?"},
+	{"a best policy that nothing reads", "[stage.algorithm]", "best = {every = 4}\n[stage.algorithm]", "FILE:35:9: stage.rl.best.every = 4 would do nothing: no formula in force reads greedy_reward"},
+	{"a best policy without a test", "clip_high = 0.28", "advantage = \"remax\"\n[stage.best]\nproblems = 9", "stage.rl.best does nothing without every: the steps between two tests, such as every = 10"},
 	{"candidates without an order", "[stage.algorithm]", "curriculum = {candidates = 4}\n[stage.algorithm]", "FILE:35:15: stage.rl.curriculum.candidates goes with order, which says which of them come first"},
 	{"candidates and a share", "[stage.algorithm]", "curriculum = {candidates = 4, order = \"row.level\", share = \"0.5\"}\n[stage.algorithm]", "FILE:35:15: stage.rl.curriculum.candidates draws new problems in every step: it does not go with weight, share or arms"},
 	{"candidates and a pool", "[stage.algorithm]", "curriculum = {candidates = 4, order = \"row.level\", pool = 9}\n[stage.algorithm]", "stage.rl.curriculum.pool is a list of problems; candidates draws new ones in every step: remove one of them"},

@@ -58,6 +58,7 @@ var doesNotAct = map[string]string{
 	"reinforce-moving-baseline algorithm.policy": noRatio,
 	"refalign algorithm.policy":                  noRatio,
 	"greedy-rollout-baseline algorithm.policy":   noRatio,
+	"greedy-rollout-baseline best":               "the first epoch has a moving average as its baseline",
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.policy":                   rareRatio,
 	"negative-only algorithm.clip_high":          allBelow,
@@ -311,6 +312,9 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		if len(st.Curriculum.Teacher.Space) > 0 { // of the test's task
 			set("curriculum.teacher.space={terms = [2, 4], max_number = [1, 2]}")
 			set("curriculum.teacher.refit=16")
+		}
+		if st.Best.Every > 0 {
+			set("best.every=2")
 		}
 		if st.Lists() && !full.Task.FromData() {
 			set("curriculum.pool=48") // the task has 54
@@ -566,6 +570,8 @@ func textOr(value any, fallback string) string {
 // tomlOf is a value as TOML.
 func tomlOf(value any) string {
 	switch v := value.(type) {
+	case nil: // a table that the base does not have
+		return "{}"
 	case string:
 		return strconv.Quote(v)
 	case float64:

@@ -125,6 +125,27 @@ func TestCurriculum(t *testing.T) {
 	}
 }
 
+// TestBest: the best policy gives the greedy answers, and the policy takes its place when a test says so;
+// both go on after a kill as without one.
+func TestBest(t *testing.T) {
+	for level, want := range map[string]bool{"0.9": true, "1e-12": false} {
+		dir := resumed(t, "stage.rl.reward=mean_logprob", "stage.rl.algorithm.advantage=remax", "stage.rl.best={every = 1, problems = 16, level = "+level+"}",
+			`stage.rl.algorithm.metrics={"my/base" = "prompts_mean(greedy_reward)"}`)
+		replaced := false
+		bases := map[any]bool{}
+		for _, row := range metricRows(t, dir, "best/gain") {
+			replaced = replaced || row["best/replaced"] == 1.0
+			bases[row["my/base"]] = true
+			if row["best/replaced"] == 1.0 && row["best/gain"].(float64) <= 0 {
+				t.Errorf("replaced with a gain of %v", row["best/gain"])
+			}
+		}
+		if replaced != want || want && len(bases) == 1 {
+			t.Errorf("level %s: replaced %v, the baselines are %v", level, replaced, bases)
+		}
+	}
+}
+
 // TestTeachers: what a teacher knows of settings, and what a value head says of prompts, goes on after
 // a kill as without one.
 func TestTeachers(t *testing.T) {

@@ -141,7 +141,8 @@ func (d *drawer) collect(ctx context.Context, out *Drawn, try int, problems []ve
 	}
 	cs := completionsOf(groups)
 	if slices.Contains(d.reads, greedyFact) {
-		greedy, err := d.greedy(ctx, p, try, problems)
+		key := random.Key{Purpose: random.Greedy, Stage: d.index, Step: p.At.Step*maxTries + try}
+		greedy, err := d.greedy(ctx, p, d.baseline(), key, problems, d.coins(p.At, try))
 		if err != nil {
 			return nil, err
 		}
@@ -156,13 +157,22 @@ func (d *drawer) collect(ctx context.Context, out *Drawn, try int, problems []ve
 	return d.secondChance(ctx, out, try, cs)
 }
 
-// greedy draws the most likely completion of each problem. Each is a group of its own to the
-// reward.
-func (d *drawer) greedy(ctx context.Context, p *Plan, try int, problems []verify.Problem) ([]Completion, error) {
-	key := random.Key{Purpose: random.Greedy, Stage: d.index, Step: p.At.Step*maxTries + try}
+// baseline draws what greedy_reward is the reward of: by the best policy so far, if the stage has one.
+func (d *drawer) baseline() rollout.Sampler {
+	if d.whole.Best.Every > 0 {
+		return d.models.Best()
+	}
+	return d.collector.Sampler
+}
+
+// greedy has a sampler draw the most likely completion of each problem. Each is a group of its own to
+// the reward, and place has its random numbers.
+func (d *drawer) greedy(ctx context.Context, p *Plan, by rollout.Sampler, key random.Key, problems []verify.Problem, place func(int) uint64) ([]Completion, error) {
 	params := StepParams(p.stage)
 	params.Temperature, params.TopK, params.TopP, params.MinP = 0, 0, 0, 0
-	groups, err := d.collector.Collect(ctx, problems, 1, params, key, d.program.Verifiers()...)
+	collector := *d.collector
+	collector.Sampler = by
+	groups, err := collector.Collect(ctx, problems, 1, params, key, d.program.Verifiers()...)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +180,6 @@ func (d *drawer) greedy(ctx context.Context, p *Plan, try int, problems []verify
 	for i := range cs {
 		cs[i].View.Temperature = 1 // log-probs are of the model's own distribution
 	}
-	place := d.coins(p.At, try)
 	return cs, d.pay(p, cs, func(i int) uint64 { return 1<<63 | place(i) })
 }
 

@@ -14,6 +14,10 @@ type models interface {
 	Supply(fact string, views []rollout.View) ([][]float64, error)
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
 	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
+	// Best draws completions by the best policy so far, see [cast.Cast.Best], and Crown makes the policy
+	// that one.
+	Best() rollout.Sampler
+	Crown() error
 	// Version is the number of updates of the policy since the run began.
 	Version() int
 	// Vocabulary is the number of tokens of the policy, and Ends are those that end a text.

@@ -55,9 +55,11 @@ func (m *spoken) Supply(string, []rollout.View) ([][]float64, error) {
 func (m *spoken) ScoreOf(string, []cast.Text) ([]cast.Scored, error) {
 	return nil, errors.New("no model")
 }
-func (m *spoken) Version() int    { return m.version }
-func (m *spoken) Vocabulary() int { return 256 }
-func (m *spoken) Ends() []int     { return nil }
+func (m *spoken) Best() rollout.Sampler { return nil }
+func (m *spoken) Crown() error          { return errors.New("no model") }
+func (m *spoken) Version() int          { return m.version }
+func (m *spoken) Vocabulary() int       { return 256 }
+func (m *spoken) Ends() []int           { return nil }
 
 // echo is a sampler whose completion i of a prompt is the prompt's token and i.
 type echo struct{ asked int }

@@ -21,6 +21,7 @@ type reinforcement struct {
 	whole   *recipe.Stage // as the recipe has it
 	index   int
 	planner *planner
+	drawer  *drawer
 	queue   queue
 	asker   *asker
 	learner *learner
@@ -48,7 +49,7 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	plan := func(at Position) (Plan, error) {
 		return s.planner.plan(at, f.models.Version(), len(s.replay.groups))
 	}
-	s.queue = &inTurn{plan: plan, drawer: d}
+	s.drawer, s.queue = d, &inTurn{plan: plan, drawer: d}
 	if s.whole.Arrives() {
 		s.queue = &byArrival{plan: plan, drawer: d, schedule: p.Schedule}
 	}
@@ -107,6 +108,9 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	}
 	e, err := s.finish(v, lessons)
 	if err != nil {
+		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
+	}
+	if err := s.contest(context.WithoutCancel(ctx), at, e.Metrics); err != nil { // the step's updates have been made
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
 	e.Timing = times.row(time.Since(began))
