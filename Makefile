@@ -27,19 +27,20 @@ web:
 	GOOS=js GOARCH=wasm go build -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)' -o $(WEB)/rlzero.wasm ./web
 	go run ./web/internal/site $(WEB) "$$(go env GOROOT)/lib/wasm/wasm_exec.js"
 
-# One package more at a time than there are processors: most tests wait for a device, a browser or
-# a clock now and then.
+# One package more at a time than there are processors, as most tests wait for a device, a browser
+# or a clock now and then. Those that take longest come first, so that none is left over at the end.
+PACKAGES := ./rl/run ./internal/blackbox ./web ./...
 TEST := RLZERO_WANT_DEVICE=lavapipe go test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off
 
 # Every package on every device found; lavapipe must be among them. What is slow and rarely
 # broken, what needs a browser and what is compared with other programs is part of test-all.
 test: build
 	@.ci/needs tests
-	$(TEST) -short -timeout 30m ./...
+	$(TEST) -short -timeout 30m $(PACKAGES)
 
 test-all: build
 	@.ci/needs all
-	$(TEST) -timeout $(if $(RLZERO_LONG),90m,30m) ./...
+	$(TEST) -timeout $(if $(RLZERO_LONG),90m,30m) $(PACKAGES)
 
 # The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal
 # bits of sampler and trainer (weights in f32; bf16's kernels are among those of

@@ -71,7 +71,7 @@ func TestMachines(t *testing.T) {
 	t.Setenv("RLZERO_DEVICE", "ref") // the smallest model is enough: what breaks is the network
 	program, folder := buildProgram(t), t.TempDir()
 	base, dir := filepath.Join(folder, "alone"), filepath.Join(folder, "fleet")
-	train := func(dir string) []string { return append(small(dir, 1000), "--set", "stage.rl.checkpoint_every=200") }
+	train := func(dir string) []string { return append(small(dir, 600), "--set", "stage.rl.checkpoint_every=200") }
 	if p := program.run(t, train(base)...); p.wait() != 0 {
 		t.Fatalf("on one machine:\n%s", p.shown())
 	}

@@ -49,7 +49,7 @@ func TestNewcomer(t *testing.T) {
 			case strings.HasPrefix(command, "rlzero inspect data "):
 				s.equalOutput(t, command, formats)
 			case strings.HasPrefix(command, "rlzero train first-model "):
-				for _, format := range formats { // nobody kills these
+				for _, format := range formats[1:] { // nobody kills these
 					run := strings.NewReplacer("problems.jsonl", format, "runs/first", "runs/"+format).Replace(command)
 					s.run(t, command, run+fewFirst)
 				}
@@ -58,11 +58,11 @@ func TestNewcomer(t *testing.T) {
 			case strings.HasPrefix(command, "rlzero train --resume "):
 				s.run(t, command, command)
 				resumed = true
-				for _, format := range formats {
+				for _, format := range formats[1:] {
 					s.sameModel(t, "runs/first", "runs/"+format)
 				}
 			default:
-				run, why := replaced(command, map[string]bool{})
+				run, why := replaced(strings.Replace(command, "rlzero eval runs/first", "rlzero eval runs/first --problems 2 -n 1 -k 1", 1), map[string]bool{})
 				if why != "" {
 					t.Errorf("%s is not run: %s", command, why)
 				}
