@@ -124,9 +124,7 @@ func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs every command of the guides")
 	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the commands are those of a Unix shell")
-	}
+	needsShell(t)
 	if !haveDevice(t) {
 		t.Setenv("RLZERO_DEVICE", "ref")
 	}
@@ -195,6 +193,14 @@ func TestGuides(t *testing.T) {
 		if !used[r.begins] {
 			t.Errorf("no page prints %s", r.begins)
 		}
+	}
+}
+
+// needsShell skips a test whose commands are those of a Unix shell.
+func needsShell(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are those of a Unix shell")
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -81,9 +80,7 @@ func TestMistakes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs some eighty commands")
 	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the commands are those of a Unix shell")
-	}
+	needsShell(t)
 	device := haveDevice(t)
 	t.Setenv("RLZERO_DEVICE", "ref") // it is there in no time
 	s := &session{folder: t.TempDir()}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,9 +28,7 @@ func TestNewcomer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs every command of a guide")
 	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the commands are those of a Unix shell")
-	}
+	needsShell(t)
 	if !haveDevice(t) {
 		t.Setenv("RLZERO_DEVICE", "ref")
 	}
