@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/gguf"
@@ -53,7 +54,13 @@ func inspectData(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	fmt.Fprintf(c.App.ErrWriter, "rlzero: splits: %s\n", strings.Join(data.Splits(), ", "))
-	if reading, err := prompts.Find([]prompts.Part{{Data: args[0], Split: c.String("split")}}, prompts.Wanted{Judged: true}); err == nil && reading.Line() != "" {
+	switch reading, err := prompts.Find([]prompts.Part{{Data: args[0], Split: c.String("split")}}, prompts.Wanted{Judged: true}); {
+	case errors.Is(err, prompts.ErrNoVerifier): // these rows can be shown, and imitated, all the same
+		fmt.Fprintf(c.App.ErrWriter, "rlzero: %s\n", terminal.Message(err.Error()))
+		for _, h := range hint.All(err) {
+			fmt.Fprintf(c.App.ErrWriter, "rlzero: hint: %s\n", terminal.Message(h))
+		}
+	case err == nil && reading.Line() != "":
 		fmt.Fprintf(c.App.ErrWriter, "rlzero: %s\n", terminal.Message(reading.Line()))
 	}
 	out, written := bufio.NewWriter(c.App.Writer), 0

@@ -52,7 +52,7 @@ var (
 	answerNames       = []string{"final_answer", "expected_answer", "answerKey", "correct_answer", "ground_truth", "reward_model.ground_truth", "verification_info.ground_truth", "target", "label", "output", "solution"}
 	referenceNames    = []string{"answers.text", "answers", "answer.aliases"}
 	choiceNames       = []string{choicesKey, "options", "endings"}
-	completionNames   = []string{"response", "output", "solution", "gold_standard_solution", "code", "answer"}
+	completionNames   = []string{"response", "output", "solution", "gold_standard_solution", "code", "canonical_solution", "answer"}
 	contextNames      = []string{"context", "passage"}
 )
 
@@ -88,12 +88,12 @@ func Find(parts []Part, w Wanted) (Reading, error) {
 	}
 	j, ok := judgeOf(rows)
 	if !ok {
-		return r, noVerifier(rows, columns)
+		return r, noVerifier(parts, rows, columns)
 	}
 	r.Verifier, r.Options, r.Why = j.verifier, j.options, j.why
 	r.Found = append(r.Found, fmt.Sprintf("task.verifier = %q", j.verifier))
 	for _, name := range slices.Sorted(maps.Keys(j.options)) {
-		r.Found = append(r.Found, fmt.Sprintf("task.options.%s = %q", name, j.options[name]))
+		r.Found = append(r.Found, fmt.Sprintf("task.options.%s = %#v", name, j.options[name]))
 	}
 	return r, nil
 }
@@ -176,6 +176,18 @@ func (s sample) first(columns []string) string {
 	return ""
 }
 
+// firstNamed is the first of the columns that the rows have, in capitals or not: Problem, ANSWER.
+func (s sample) firstNamed(names []string) string {
+	there := s.columns()
+	for _, name := range names {
+		alike := slices.DeleteFunc(slices.Clone(there), func(column string) bool { return !strings.EqualFold(column, name) })
+		if column := s.first(append([]string{name}, alike...)); column != "" {
+			return column
+		}
+	}
+	return ""
+}
+
 // all says whether something holds for every row.
 func (s sample) all(holds func(table.Row) bool) bool {
 	return len(s) > 0 && !slices.ContainsFunc(s, func(row table.Row) bool { return !holds(row) })
@@ -233,7 +245,10 @@ func (f *finder) findCompletion() {
 	if !f.named("instruction_id_list") && !f.has(instructionList+"instruction_id") {
 		names = slices.Concat(names, []string{f.Answer}, answerNames, []string{"answers.text.0"})
 	}
-	if column := f.first(names); column != "" {
+	if f.countdown() {
+		return // its target is no answer to imitate
+	}
+	if column := f.firstNamed(names); column != "" {
 		f.other(completionKey, column)
 	}
 }
@@ -248,13 +263,18 @@ func (f *finder) findPrompt(answered bool) {
 			f.other(messagesKey, column)
 			return
 		}
-		base = f.first(promptNames)
+		base = f.firstNamed(slices.Concat([]string{"question", "prompt"}, promptNames))
+	}
+	if base == "" && f.countdown() {
+		f.template("Use each of the numbers {" + numsKey + "} exactly once, with + - * / and parentheses, to make {target}.\nGive the expression alone on the last line, such as (1 + 2) * 3.")
+		return
 	}
 	if base == "" || base == messagesKey || !f.all(func(row table.Row) bool { return isText(row[base]) }) {
 		return
 	}
 	parts := []string{base}
-	if context := f.first(contextNames); context != "" && !answered && f.first(referenceNames) != "" {
+	truths := f.all(isTruth) && !f.all(func(row table.Row) bool { return strings.Contains(strings.ToLower(textOf(row[base])), "true") })
+	if context := f.first(contextNames); context != "" && (truths || !answered && f.first(referenceNames) != "") {
 		parts = slices.Insert(parts, 0, context)
 	}
 	if base == "instruction" && f.columnThere("input") {
@@ -268,12 +288,29 @@ func (f *finder) findPrompt(answered bool) {
 	}
 	switch {
 	case f.has("test_list") && !f.all(namesTested(base)):
-		f.Template = "{" + base + "}\n\nYour code should pass these tests:\n{test_list}"
-		f.say("prompt_template", f.Template)
+		f.template("{" + base + "}\n\nYour code should pass these tests:\n{test_list}")
+	case truths:
+		f.template("{" + strings.Join(parts, "}\n\n{") + "}\n\nAnswer true or false.")
 	case !native || len(parts) > 1:
 		f.Prompt = strings.Join(parts, joint)
 		f.say("prompt", f.Prompt)
 	}
+}
+
+func (f *finder) template(text string) {
+	f.Template = text
+	f.say("prompt_template", text)
+}
+
+// numsKey is the column of the numbers of Countdown-Tasks, which has no question beside them.
+const numsKey = "nums"
+
+// countdown says whether rows are numbers and a target.
+func (f *finder) countdown() bool { return f.has(numsKey) && f.has("target") }
+
+// isTruth says whether the answer of a row is true or false, as a value of JSON.
+func isTruth(row table.Row) bool {
+	return json.Unmarshal(row["answer"], new(bool)) == nil && string(row["answer"]) != "null"
 }
 
 // columnThere says whether rows have a column, which may be empty in all of those looked at.
@@ -339,6 +376,12 @@ func (f *finder) findAnswer() {
 	if f.instructions() || f.first(testNames) != "" {
 		return
 	}
+	if f.countdown() {
+		if !f.named("numbers") {
+			f.other("numbers", numsKey)
+		}
+		return
+	}
 	if column := f.first(referenceNames); column != "" && f.all(func(row table.Row) bool {
 		raw, err := lookup(row, column)
 		return err == nil && json.Unmarshal(opened(raw), new([]string)) == nil
@@ -346,8 +389,9 @@ func (f *finder) findAnswer() {
 		f.other("references", column)
 		return
 	}
-	for _, column := range answerNames {
-		if !f.has(column) || column == "label" && f.has(completionKey) || strings.HasPrefix(f.Prompt, column) {
+	for _, name := range append([]string{"answer"}, answerNames...) {
+		column := f.firstNamed([]string{name})
+		if column == "" || column == labelKey && f.has(completionKey) || strings.HasPrefix(f.Prompt, column) {
 			continue
 		}
 		f.Answer = column

@@ -24,8 +24,11 @@ type judge struct {
 	fits     func([]verify.Problem) bool
 }
 
-// announced lets a completion say more than its answer.
-var announced = map[string]any{"extract": verify.ExtractAnnounced}
+// How a completion may say more than its answer.
+var (
+	announced = map[string]any{"extract": verify.ExtractAnnounced}
+	flexible  = map[string]any{"extract": verify.ExtractFlexible}
+)
 
 // judges are tried in this order: the first that fits the rows, and can judge each, is
 // proposed.
@@ -34,16 +37,21 @@ var judges = []judge{
 	{"sql", nil, "the rows name a database", with("database")},
 	{"instructions", nil, "the rows list instructions", with("instruction_id_list")},
 	{"json_schema", nil, "the rows have a schema", with("schema")},
+	{"countdown", map[string]any{"use_all": true}, "the rows have numbers, which the prompt wants all, and a target", with(numsKey)},
 	{"countdown", nil, "the rows have numbers and a target", with("numbers")},
 	{"multiple_choice", nil, "the rows have choices", with(choicesKey)},
 	{"squad_exact", announced, "the rows have several texts as answers", with("references")},
-	{"gsm8k", map[string]any{"extract": verify.ExtractFlexible}, "the answers have a number after ####", answers(func(a string) bool { return strings.Contains(a, hashes) })},
+	{"gsm8k", flexible, "the prompts want a number after ####", func(rows []verify.Problem) bool {
+		return numbers(rows) && every(func(row verify.Problem) bool { return strings.Contains(row.Question, "####") })(rows)
+	}},
+	{"gsm8k", flexible, "the answers have a number after ####", answers(func(a string) bool { return strings.Contains(a, hashes) })},
 	{"math", nil, "the answers are numbers, at the end of solutions with their working", worked},
 	{"number", nil, "the answers are numbers", numbers},
 	{"json_equal", nil, "the answers are JSON", answers(func(a string) bool { return (a[0] == '{' || a[0] == '[') && json.Valid([]byte(a)) })},
 	{"math", nil, "the answers are solutions with a \\boxed{}", answers(func(a string) bool { return strings.Contains(a, `\boxed`) })},
 	{"math", nil, "the answers are quantities", answers(quantity.MatchString)},
 	{"math", nil, "there are formulas among the answers", formulas},
+	{"squad_exact", announced, "the answers are one of two words, whose capitals do not matter", answers(truth.MatchString)},
 	{"exact", announced, "the answers are times, dates, codes or single words", answers(code.MatchString)},
 }
 
@@ -54,6 +62,7 @@ var (
 	marks = regexp.MustCompile(`\\[a-zA-Z({\[]|\w\^|\$[^$]+\$|[√π∞≤≥]|^[a-zA-Z0-9().+*/ -]+=`)
 	// bracketed is a tuple, an interval or a set.
 	bracketed = regexp.MustCompile(`^[(\[{].*[)\]}]$`)
+	truth     = regexp.MustCompile(`(?i)^(?:true|false|yes|no)$`)
 	// code is one word: 08:06, 2024-01-05, A-113, yes.
 	code = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}:./_-]{0,63}$`)
 )
@@ -138,12 +147,19 @@ func doubted(v verify.Verifier, row verify.Problem) bool {
 	return ok && d.Doubt(row) != ""
 }
 
-// noVerifier asks for a verifier.
-func noVerifier(rows []verify.Problem, columns []string) error {
+// noVerifier asks for a verifier, or for another use of the rows.
+func noVerifier(parts []Part, rows []verify.Problem, columns []string) error {
 	i := slices.IndexFunc(rows, func(row verify.Problem) bool { return strings.TrimSpace(row.Answer) != "" })
 	if i < 0 {
 		err := fmt.Errorf("%w, and no answer was found to choose one by; the columns are %s", ErrNoVerifier, strings.Join(slices.Compact(columns), ", "))
-		return hint.With(err, "name the column of the answer, such as --set task.answer=%s", answerLike(rows, columns))
+		data := terminal.ShellWord(parts[0].Data)
+		if slices.Contains(columns, chosenKey) && slices.Contains(columns, rejectedKey) {
+			return hint.With(err, "learn from such pairs: rlzero train dpo-lora --set model.path=DIR --set task.data=%s", data)
+		}
+		if column := answerLike(rows, columns); column != "" {
+			return hint.With(err, "name the column of the answer, such as --set %sanswer=%s", parts[0].key(), column)
+		}
+		return hint.With(err, "imitate such rows: rlzero train sft-chat --set model.path=DIR --set task.data=%s", data)
 	}
 	err := fmt.Errorf("%w, and none fits answers such as %s", ErrNoVerifier, terminal.Quote(rows[i].Answer))
 	err = hint.With(err, "an answer that has to be the same text: --set task.verifier=exact")
@@ -151,9 +167,9 @@ func noVerifier(rows []verify.Problem, columns []string) error {
 	return hint.With(err, "rlzero verifiers lists them all")
 }
 
-// answerLike is the column that may have the answer: the shortest text that is no id.
+// answerLike is the column that may have the answer: the shortest text that is no id; "": none.
 func answerLike(rows []verify.Problem, columns []string) string {
-	best, size := "COLUMN", 0
+	best, size := "", 0
 	for _, column := range columns {
 		total := 0
 		for _, row := range rows {

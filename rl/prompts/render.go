@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -304,14 +305,17 @@ func completionOf(row verify.Problem, key string) (text *string, messages []chat
 		return nil, nil, nil
 	}
 	var number json.Number
+	var truth bool
 	switch {
 	case raw[0] == '[':
 		messages, err = chat.ReadMessages(raw)
 	case json.Unmarshal(raw, &text) == nil:
 	case json.Unmarshal(raw, &number) == nil: // an answer may be one
 		text = (*string)(&number)
+	case json.Unmarshal(raw, &truth) == nil:
+		text = new(strconv.FormatBool(truth))
 	default:
-		text, err = nil, errors.New("accepted: text, a number, or a list of messages")
+		text, err = nil, errors.New("accepted: text, a number, true, false, or a list of messages")
 	}
 	if err != nil {
 		err = fmt.Errorf("%q: %w", key, err)

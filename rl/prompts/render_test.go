@@ -165,7 +165,7 @@ func TestLesson(t *testing.T) {
 			"name the column that is to be learned: --set task.columns.completion=answer; take these rows out"},
 		{`{"prompt":"U","note":"n","full text":"a longer one","n":7}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has full text, n, note`,
 			"name the column that is to be learned: --set task.columns.completion='full text'; take these rows out"},
-		{`{"prompt":"U","completion":{}}`, `"completion": accepted: text, a number, or a list of messages`, ""},
+		{`{"prompt":"U","completion":{}}`, `"completion": accepted: text, a number, true, false, or a list of messages`, ""},
 	} {
 		_, err := rendererOf(t, "", Style{Form: Auto}).Lesson(rowOf(t, x.row))
 		if err == nil || err.Error() != x.want || strings.Join(hint.All(err), "; ") != x.hints {

@@ -150,10 +150,11 @@ func (v python) Judge(row verify.Problem, completion string) (_ verify.Verdict, 
 	if err != nil {
 		return verify.Reject(program, rule, "%v", err), true
 	}
+	whole := begun(row, program)
 	return v.judge(s, program, rule, func(t test) outcome {
-		out := v.try(s.setup, program, t)
+		out := v.try(s.setup, whole, t)
 		if out.broken { // perhaps for a reason of its own, such as a machine out of memory
-			out = v.try(s.setup, program, t)
+			out = v.try(s.setup, whole, t)
 		}
 		if out.ended && s.setup != "" { // perhaps before it began
 			if alone := v.alone(s.setup, t); alone.ended {

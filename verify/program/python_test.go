@@ -53,6 +53,8 @@ func runPython(t *testing.T, cases []pythonCase) {
 func TestPythonVerdicts(t *testing.T) {
 	const square = `{"tests":[{"stdin":"3\n","stdout":"9\n"},{"stdin":"4","stdout":"16"}]}`
 	const double = `{"tests":[{"call":"f","args":[2],"expected":4},{"call":"f","args":[1.5],"expected":3}]}`
+	const humanEval = `{"question":"from typing import List\n\n\ndef poly(xs: list, x: float):\n    return sum(c * x**i for i, c in enumerate(xs))\n\n\ndef f(xs: list):\n    \"\"\" The value at 2.\nIt is poly's.\n    \"\"\"\n",` +
+		`"test":"def check(candidate):\n    assert candidate([1, 2]) == 5\n    assert poly([1], 7) == 1","entry_point":"f"}`
 	const listed = `{"test_list":["assert f(2) == 4","assert f([1]) == [1, 1]"]}`
 	runPython(t, []pythonCase{
 		{square, "print(int(input())**2)", bare, verify.Right, ""},
@@ -94,6 +96,14 @@ func TestPythonVerdicts(t *testing.T) {
 		{listed, "x = 1", bare, verify.Wrong, "NameError"},
 		{`{"test":"def check(candidate):\n    assert candidate(1) == 2\n    for i in range(9): assert candidate(i) == i + 1","entry_point":"inc"}`, "def inc(x): return x + 1", bare, verify.Right, ""},
 		{`{"test":"def check(c):\n    try:\n        c(-1)\n        assert False\n    except ValueError: pass","entry_point":"f"}`, "def f(x): raise ValueError('no')", bare, verify.Right, ""},
+		{humanEval, "    return poly(xs, 2)", bare, verify.Right, ""},
+		{humanEval, "    return poly(xs, 3)", bare, verify.Wrong, "AssertionError"},
+		{humanEval, "def f(xs: list):\n    return poly(xs, 2)", bare, verify.Right, ""},
+		{humanEval, "I go on:\n```python\n    return poly(xs, 2)\n```", `{}`, verify.Right, ""},
+		{`{"question":"\ndef f(x):\n","test":"def check(g):\n    assert g(1) == 2","entry_point":"f"}`, "    return x + 1", bare, verify.Right, ""},
+		{`{"question":"\ndef f(x):\n","test":"def check(g):\n    assert g(1) == 2","entry_point":"f"}`, "def f(x): return x + 1", bare, verify.Right, ""},
+		{`{"question":"Write\ndef f(x):\n","test":"def check(g):\n    assert g(1) == 2","entry_point":"f"}`, "def f(x): return x + 1", bare, verify.Right, ""},
+		{`{"question":"Write\ndef f(x):\n","test":"def check(g):\n    assert g(1) == 2","entry_point":"f"}`, "    return x + 1", bare, verify.Wrong, "IndentationError"},
 		{`{"tests":[{"assert":"s = Stack()\ns.push(1)\ns.push(2)\nassert s.pop() == 2 and len(s.items) == 1"}]}`,
 			"class Stack:\n  def __init__(self): self.items = []\n  def push(self, x): self.items.append(x)\n  def pop(self): return self.items.pop()", bare, verify.Right, ""},
 		{`{"setup":"import math","tests":[{"assert":"assert math.isclose(f(4), 2)"}]}`, "def f(x): return math.sqrt(x)", bare, verify.Right, ""},

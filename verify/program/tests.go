@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/verify"
@@ -35,7 +37,9 @@ const (
 	pythonTestsDoc = `                [{"call":"f","kwargs":{"x":3},"expected":9}]
                 [{"assert":"assert f(3) == 9"}]           statements
   test_list     ["assert f(3) == 9"], with test_setup_code or test_imports, as in MBPP
-  test          def check(candidate): ..., with entry_point, as in HumanEval
+  test          def check(candidate): ..., with entry_point, as in HumanEval. A question that is
+                code up to the body of that function stands before the program, which may be
+                the body; before a program with the whole function, what precedes it does.
 `
 	javascriptTestsDoc = `                [{"assert":"assert(f(3) === 9)"}]         statements
   test_list     ["assert(f(3) === 9)"], with test_setup_code, which is put before each
@@ -239,6 +243,30 @@ func readTestList(row verify.Problem, s *suite) (bool, error) {
 	}
 	return true, nil
 }
+
+// begun is a program that goes on where the question ends, as in HumanEval: the body of a
+// function, or the function anew, which then needs what the question imports and defines before it.
+func begun(row verify.Problem, program string) string {
+	var entry string
+	if found, err := field(row, "entry_point", &entry); !found || err != nil {
+		return program
+	}
+	defined := regexp.MustCompile(`(?m)^def\s+` + regexp.QuoteMeta(entry) + `\s*\(`)
+	at := defined.FindStringIndex(row.Question)
+	if at == nil || slices.ContainsFunc(strings.Split(tripleQuoted.ReplaceAllString(row.Question, `""`), "\n"), func(line string) bool { return !codeLine.MatchString(line) }) {
+		return program
+	}
+	if defined.MatchString(program) {
+		return row.Question[:at[0]] + program
+	}
+	return strings.TrimRight(row.Question, "\n") + "\n" + program
+}
+
+var (
+	// codeLine is how a line of Python begins that prose does not begin with.
+	codeLine     = regexp.MustCompile(`^(?:\s|$|[#@"'\])}]|from\s+\S+\s+import\s|import\s+[\w., ]+$|(?:async\s+)?def\s+\w+\s*\(|class\s+\w+\s*[:(]|\w+\s*=)`)
+	tripleQuoted = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
+)
 
 func readCheck(row verify.Problem, s *suite) (bool, error) {
 	var code, entry string
