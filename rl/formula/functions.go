@@ -68,7 +68,7 @@ var (
 
 func init() {
 	functions = slices.Concat(operators, arithmetic, choices, schedules, reductions, segmentReductions,
-		statisticsOf(groupScope), groupOnly, alike, statisticsOf(promptsScope),
+		statisticsOf(groupScope), statisticsOf(groupTokenScope), groupOnly, alike, statisticsOf(promptsScope),
 		statisticsOf(stepScope), statisticsOf(stepTokenScope), statisticsOf(updateScope), statisticsOf(updateTokenScope), normalisers, sequences)
 	byName = map[string]*Function{}
 	for i := range functions {

@@ -15,6 +15,7 @@ type Fact struct {
 	Both      bool // it is a number, and text where it is compared with a text, as the metadata of a problem may be
 	Now       bool // it changes with every update of the weights
 	Slope     bool // it is one of the quantities that a derivative is taken by
+	Model     bool // it is the log-prob by a model that goes by this name
 	Unit      string
 	Meaning   string
 

@@ -25,7 +25,8 @@ var forms = map[byte][]string{
 	'S': {"segment_mean(T + 0*logp)", "segment_sum(T + 0*logp, t)", "segment_first(T + 0*logp)", "segment_last(T + 0*logp)", "after(S + 0*turn_reward)"},
 	'C': {"mean(T)", "default(mean(T + 0*logp, t), C)", "sum(T + 0*logp)", "default(highest(T + 0*logp), 0)", "default(lowest(T, t), C)", "default(first(T + 0*logp), 0)", "default(last(S + 0*turn_reward), 0)", "default(deviation(T + 0*logp), 0)",
 		"default(group_others_mean(C + 0*A), 0)", "default(group_others_std(C + 0*A), 0)", "group_zscore(C + 0*A)", "update_zscore(C + 0*A)", "each(G)"},
-	'G': {"group_mean(C + 0*A)", "group_std(C + 0*A)", "group_sum(C + 0*A)", "group_min(C + 0*A)", "group_max(C + 0*A)", "default(group_at(C + 0*A, c), G)", "default(group_pairs_log_sigmoid(C + 0*A, A), G)", "prompts_zscore(G + 0*difficulty)"},
+	'G': {"group_mean(C + 0*A)", "group_std(C + 0*A)", "group_sum(C + 0*A)", "group_min(C + 0*A)", "group_max(C + 0*A)", "default(group_at(C + 0*A, c), G)", "default(group_pairs_log_sigmoid(C + 0*A, A), G)", "prompts_zscore(G + 0*difficulty)",
+		"default(group_token_mean(T), G)", "default(group_token_std(T), 0)", "group_token_sum(0.3*T, t)", "default(group_token_min(T), G)", "default(group_token_max(T, t), G)"},
 	'R': {"update_mean(C + 0*A)", "update_std(C + 0*A)", "update_sum(0.1*C + 0*A)", "update_min(C + 0*A)", "default(update_max(C + 0*A, c), 0)",
 		"prompts_mean(G + 0*difficulty)", "prompts_std(G + 0*difficulty)", "prompts_sum(G + 0*difficulty)", "prompts_min(G + 0*difficulty)", "prompts_max(G + 0*difficulty)",
 		"update_token_mean(T)", "update_token_std(T)", "update_token_sum(0.1*T)", "default(update_token_min(T, t), 0)", "update_token_max(T)",
@@ -208,8 +209,15 @@ func TestDerivatives(t *testing.T) {
 		used.WriteString(text + "\n")
 		for _, fact := range moving {
 			row := rng.IntN(len(d.own))
-			wide := (value(d.with(fact, row, h)) - value(d.with(fact, row, -h))) / (2 * h)
-			narrow := (value(d.with(fact, row, h/2)) - value(d.with(fact, row, -h/2))) / h
+			differences := func(h float64) (slope, bend float64) {
+				up, down := value(d.with(fact, row, h)), value(d.with(fact, row, -h))
+				return (up - down) / (2 * h), math.Abs(up-2*value(d)+down) / h
+			}
+			wide, bend := differences(h)
+			narrow, half := differences(h / 2)
+			if all++; half > 8*rounding/h && half > 0.75*bend { // a bend halves with the step; that of a kink stays, as at a tie, for which TestConventions has the convention
+				continue
+			}
 			got := 0.0
 			if c, ok := slopes[fact]; ok {
 				got = c.V[row]
@@ -218,7 +226,6 @@ func TestDerivatives(t *testing.T) {
 			if !(math.Abs(got-want) <= bound) {
 				t.Errorf("%s: derivative by %s of token %d is %v, by finite differences %v +- %v", text, fact, row, got, want, bound)
 			}
-			all++
 			if bound <= math.Abs(want)/100 || want == 0 {
 				tight++
 			}

@@ -24,6 +24,7 @@ const (
 
 var (
 	groupScope       = statScope{"group_", "over the completions of the prompt", Completion, Group, ofArguments}
+	groupTokenScope  = statScope{"group_token_", "over all tokens of the prompt's completions that the policy wrote; a coarser value counts once for each token", Token, Group, ofArguments}
 	promptsScope     = statScope{"prompts_", "over all prompts, each once", Group, Run, ofArguments}
 	stepScope        = statScope{"step_", "over all completions of the step", Completion, Run, ofStep}
 	stepTokenScope   = statScope{"step_token_", "over all tokens of the step that the policy wrote; a coarser value counts once for each token", Token, Run, ofStep}
