@@ -181,17 +181,45 @@ func (d *Document) value(v reflect.Value, value any, at Path, kind string, f Fie
 		d.WrongType(at, value, "a table")
 	case reflect.Array, reflect.Slice:
 		d.list(v, value, at, kind, f)
-	case reflect.Map: // options whose names another package knows
+	case reflect.Map:
 		t, ok := value.(map[string]any)
 		if !ok {
 			d.WrongType(at, value, "a table")
 			return
 		}
+		if named(v.Type()) {
+			d.named(v, t, at, kind)
+			return
+		}
+		// options whose names another package knows
 		if d.storable(at, t); len(t) > 0 { // an empty one is nil, as in the defaults
 			v.Set(reflect.ValueOf(t))
 		}
 	default:
 		d.scalar(v, value, at, f)
+	}
+}
+
+// named tells whether a type is of tables that go by names of their own: a map of structs.
+func named(t reflect.Type) bool {
+	return t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct
+}
+
+// named reads tables by their names.
+func (d *Document) named(v reflect.Value, tables map[string]any, at Path, kind string) {
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		table, ok := tables[name].(map[string]any)
+		if !ok {
+			d.WrongType(at.With(name), tables[name], "a table ["+strings.Join(at.With(name), ".")+"]")
+			continue
+		}
+		one := reflect.New(v.Type().Elem()).Elem()
+		setDefaults(one, kind)
+		d.table(one, table, at.With(name), kind)
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		v.SetMapIndex(reflect.ValueOf(name), one)
 	}
 }
 

@@ -47,7 +47,7 @@ func (w With) String() string {
 // Variant is a struct that does not have all of its keys at a time. The keys that it has are
 // those with the present variant in their tag of, and those without the tag.
 type Variant interface {
-	Variant() string // as the struct is now, such as "file"
+	Variant() string // as the struct is now, such as "file"; several variants at a time have spaces between
 }
 
 // Fields lists the settings of a struct in order. Given a pointer to the struct,
@@ -129,7 +129,7 @@ func (f Field) In(kind string) bool { return f.Kinds == nil || slices.Contains(f
 
 // Of says whether a variant of the struct has the setting.
 func (f Field) Of(variant string) bool {
-	return f.variants == nil || slices.Contains(f.variants, variant)
+	return f.variants == nil || slices.ContainsFunc(strings.Fields(variant), func(v string) bool { return slices.Contains(f.variants, v) })
 }
 
 // Variants are those that have the setting; nil: all.

@@ -35,7 +35,7 @@ func printTable(w *strings.Builder, name string, v reflect.Value, around string)
 			for _, key := range slices.Sorted(maps.Keys(rest)) {
 				fmt.Fprintf(w, "%s = %s\n", printKey(key), printValue(reflect.ValueOf(rest[key])))
 			}
-		case f.value.Kind() == reflect.Struct, f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Struct:
+		case f.value.Kind() == reflect.Struct, named(f.value.Type()), f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Struct:
 			tables = append(tables, f)
 		default:
 			fmt.Fprintf(w, "%s = %s\n", f.Key, printValue(f.value))
@@ -47,6 +47,14 @@ func printTable(w *strings.Builder, name string, v reflect.Value, around string)
 			for i := range f.value.Len() {
 				fmt.Fprintf(w, "\n[[%s]]\n", inner)
 				printTable(w, inner, f.value.Index(i), kind)
+			}
+			continue
+		}
+		if named(f.value.Type()) {
+			for _, key := range slices.SortedFunc(slices.Values(f.value.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+				head := inner + "." + printKey(key.String())
+				fmt.Fprintf(w, "\n[%s]\n", head)
+				printTable(w, head, f.value.MapIndex(key), kind)
 			}
 			continue
 		}

@@ -384,3 +384,72 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// garden is a struct with tables that go by names of their own.
+type garden struct {
+	Beds map[string]bed `toml:"beds"`
+}
+
+type bed struct {
+	Rows  int    `toml:"rows" range:"[1,9]" default:"2"`
+	Crop  string `toml:"crop" of:"sown"`
+	Soil  soil   `toml:"soil"`
+	Until string `toml:"until" of:"fallow"`
+}
+
+type soil struct {
+	Depth float64 `toml:"depth" default:"0.5"`
+}
+
+func (b bed) Variant() string {
+	if b.Crop != "" {
+		return "early sown" // several at a time
+	}
+	return "fallow"
+}
+
+// TestNamedTables: tables that go by names of their own are read over their defaults, and printed in
+// the order of their names.
+func TestNamedTables(t *testing.T) {
+	decode := func(text string, overrides ...string) (g garden, err error) {
+		d, err := Parse("f.toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range overrides {
+			d.Override(o)
+		}
+		d.Decode(&g, d.Tree(), nil)
+		return g, d.Err()
+	}
+	const text = "[beds.south]\ncrop = \"peas\"\n[beds.south.soil]\ndepth = 1\n[beds.\"by the wall\"]\nrows = 3\n"
+	g, err := decode(text, "beds.north.rows=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := garden{map[string]bed{"south": {2, "peas", soil{1}, ""}, "by the wall": {3, "", soil{0.5}, ""}, "north": {4, "", soil{0.5}, ""}}}
+	if !reflect.DeepEqual(g, want) {
+		t.Errorf("%+v", g)
+	}
+	const printed = "[beds.\"by the wall\"]\nrows = 3\nuntil = \"\"\n\n[beds.\"by the wall\".soil]\ndepth = 0.5\n\n[beds.north]\nrows = 4\nuntil = \"\"\n\n[beds.north.soil]\ndepth = 0.5\n\n[beds.south]\nrows = 2\ncrop = \"peas\"\n\n[beds.south.soil]\ndepth = 1.0\n"
+	if got := Print(g); got != printed {
+		t.Errorf("printed\n%s\nwant\n%s", got, printed)
+	}
+	if again, err := decode(Print(g)); err != nil || !reflect.DeepEqual(again, want) {
+		t.Errorf("read again: %+v, %v", again, err)
+	}
+	if none, err := decode(""); err != nil || none.Beds != nil || Print(none) != "" {
+		t.Errorf("%+v, printed %q, %v", none, Print(none), err)
+	}
+	for text, want := range map[string]string{
+		"beds = 3":                      "f.toml:1:1: beds = 3 is a whole number; accepted: a table",
+		"beds = {south = 3}":            "f.toml:1:9: beds.south = 3 is a whole number; accepted: a table [beds.south]",
+		"[beds.south]\nrows = 0":        "f.toml:2:1: beds.south.rows = 0 is out of range; accepted: a whole number from 1 to 9",
+		"[beds.south]\nrow = 1":         "f.toml:2:1: unknown key beds.south.row; did you mean rows?",
+		"[beds.south.soil]\ndeep = 1.0": "f.toml:2:1: unknown key beds.south.soil.deep",
+	} {
+		if _, err := decode(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/rlzero/rlzero/model"
@@ -28,6 +29,23 @@ func NewAverage(of *model.Model) (*Average, error) {
 
 // Reset makes the average what the model is now.
 func (a *Average) Reset() error { return a.Model.Decoder().CopyTrained(a.of.Decoder()) }
+
+// Exchange swaps the weights with the model's.
+func (a *Average) Exchange() error {
+	other := Average{Model: a.of} // whose tensors are the model's
+	var kept bytes.Buffer
+	if err := hf.WriteSafetensors(&kept, other.Tensors()); err != nil {
+		return err
+	}
+	ts, err := hf.ReadTensors("the model's weights", bytes.NewReader(kept.Bytes()), int64(kept.Len()))
+	if err != nil {
+		return err
+	}
+	if err := a.of.Decoder().CopyTrained(a.Model.Decoder()); err != nil {
+		return err
+	}
+	return a.SetTensors(ts)
+}
 
 // Follow moves every number a share of the way to the model's.
 func (a *Average) Follow(share float64) error {

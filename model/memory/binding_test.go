@@ -41,7 +41,7 @@ func TestPlannedWithinBindings(t *testing.T) {
 				MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02, Dtype: c.dtype}
 			dev := &gputest.Paper{Limits: gpu.Caps{ID: "paper", Kind: gpu.CPU, Tier: gpu.TierLanes, Memory: 1 << 40, MaxBinding: 128 << 20, MaxAllocation: 1 << 30}}
 			engine := sample.Options{Sequences: 32, Context: 1024, StepRows: 256}
-			use := memory.Use{Positions: 1024, TrainRows: group, Recompute: true, Adapter: &adapter, Reference: true, Engine: &engine}
+			use := memory.Use{Positions: 1024, TrainRows: group, Recompute: true, Adapter: &adapter, Members: []memory.Member{{Kind: memory.Reference}}, Engine: &engine}
 			plan, err := memory.Plan(cfg, dev.Limits, use)
 			if err = errors.Join(err, plan.Fits(dev.Limits)); err != nil {
 				t.Fatal(err)

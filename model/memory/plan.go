@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -26,11 +27,27 @@ type Use struct {
 	Adapter   *hf.AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
 	Optimizes []learn.Rule      // by which the trainer will step, see [learn.Optimizes]; none: AdamW
 	ValueHead bool              // the trainer has one, see [learn.ValueHead]
-	Reference bool              // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
-	Average   bool              // a moving average of what is trained and a scorer for it
-	Best      bool              // a copy of what is trained that samples by an engine of its own
+	Members   []Member          // models beside it
 	Engine    *sample.Options   // nil: no sampling
 }
+
+// Member is a model beside the one that is trained.
+type Member struct {
+	Kind    Kind
+	Name    string            // in the plan; "": that of its kind
+	Config  hf.Config         // of a Folder; of the others the config is that of the model
+	Adapter *hf.AdapterConfig // that a Folder has; nil: none
+}
+
+// Kind is how a member lies beside the model.
+type Kind uint8
+
+const (
+	Reference Kind = iota // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
+	Average               // a second set of what is trained and a scorer for it
+	Best                  // a second set of what is trained that samples by an engine of its own
+	Folder                // frozen parameters of its own and a scorer for them
+)
 
 // Plan computes the device memory of a run before any of it is allocated.
 func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
@@ -80,28 +97,10 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			plan.Add("value head", (2+moments)*h.Bytes(tensors.Chunk.Whole)+p.Bytes, "f32, with gradient and optimizer state")
 		}
 	}
-	if use.Reference {
-		bytes, hint := scoring(l, use.TrainRows, caps), "the model with its adapter off"
-		if use.Adapter == nil {
-			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
+	for _, m := range use.Members {
+		if err := addMember(&plan, l, use, caps, m, update); err != nil {
+			return plan, err
 		}
-		plan.Add("reference policy", bytes, hint)
-	}
-	if use.Average {
-		bytes, hint := scoring(l, use.TrainRows, caps)+update, "a second adapter and its workspace"
-		if use.Adapter == nil {
-			bytes, hint = bytes+l.Bytes(tensors.Chunk.Packed)+rope, "a second set of weights in f32 and its workspace"
-		}
-		plan.Add("average of the policy", bytes, hint)
-	}
-	if use.Best {
-		p := sample.Space(l, *use.Engine, caps)
-		p.Note(&plan)
-		bytes, hint := p.Bytes+update, "a second adapter and its sampler"
-		if use.Adapter == nil {
-			bytes, hint = bytes+l.Bytes(tensors.Chunk.Packed)+rope, "a second set of weights in f32 and its sampler"
-		}
-		plan.Add("best policy so far", bytes, hint)
 	}
 	if use.Engine != nil {
 		addSampling(&plan, l, *use.Engine, caps)
@@ -114,6 +113,51 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		plan.Add("driver", kernels, "compiled kernels and recorded work")
 	}
 	return plan, nil
+}
+
+// addMember adds what a model beside the one of a layout needs, of which so many bytes are trained.
+func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Member, trained int) error {
+	whole, rope := use.Adapter == nil, l.RopeBytes(use.Positions)
+	packed, frozen := l.Bytes(tensors.Chunk.Packed), l.Bytes(tensors.Chunk.Unpacked)+l.Bytes(tensors.Chunk.Packed)
+	var name, hint string
+	var bytes int
+	switch m.Kind {
+	case Reference:
+		name, bytes, hint = "reference policy", scoring(l, use.TrainRows, caps).Bytes, "the model with its adapter off"
+		if whole {
+			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
+		}
+	case Average:
+		name, bytes, hint = "average of the policy", scoring(l, use.TrainRows, caps).Bytes+trained, "a second adapter and its workspace"
+		if whole {
+			bytes, hint = bytes+packed+rope, "a second set of weights in f32 and its workspace"
+		}
+	case Best:
+		p := sample.Space(l, *use.Engine, caps)
+		p.Note(plan)
+		name, bytes, hint = "best policy so far", p.Bytes+trained, "a second adapter and its sampler"
+		if whole {
+			bytes, hint = bytes+packed+rope, "a second set of weights in f32 and its sampler"
+		}
+	case Folder:
+		own := decoder.NewLayout(m.Config, caps.MaxBinding)
+		if err := own.Fits(true); err != nil {
+			return err
+		}
+		if m.Adapter != nil { // which the workspace has rows for
+			a, err := decoder.NewAdapter(*m.Adapter, m.Config, own)
+			if err != nil {
+				return err
+			}
+			bytes = a.Set.Bytes(tensors.Chunk.Whole)
+		}
+		p := scoring(own, use.TrainRows, caps)
+		p.Note(plan)
+		bytes += p.Bytes + own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
+		hint = fmt.Sprintf("%d parameters, matrices in %s, and its workspace", own.Count(), m.Config.Dtype)
+	}
+	plan.Add(cmp.Or(m.Name, name), bytes, hint)
+	return nil
 }
 
 // addTraining adds what a batch of the trainer needs.
@@ -130,11 +174,11 @@ func addTraining(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps) {
 	plan.Add("training activations", p.Bytes, hint)
 }
 
-// scoring is what a scorer needs, bytes. It has no buffer that training has not.
-func scoring(l *decoder.Layout, rows int, caps gpu.Caps) int {
+// scoring is what a scorer needs. Of the model that is trained it has no buffer that training has not.
+func scoring(l *decoder.Layout, rows int, caps gpu.Caps) *device.Pool {
 	p := device.NewPool(nil, "")
 	decoder.NewWorkspace(p, l.Dims, rows, decoder.KeptNothing, caps)
-	return p.Bytes
+	return p
 }
 
 // addSampling adds what an engine needs.

@@ -23,7 +23,10 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 		for _, kvDtype := range []hf.Dtype{hf.F32, hf.BF16} {
 			for _, train := range []int{0, 100} {
 				cfg := modeltest.SmallConfig(dtype, kvDtype)
-				use := memory.Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Average: train > 0, Best: train > 0, Engine: &engine}
+				use := memory.Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Engine: &engine}
+				if train > 0 {
+					use.Members = everyMember(cfg)
+				}
 				plan, err := memory.Plan(cfg, buffersOnly(dev), use)
 				if err != nil {
 					t.Fatal(err)
@@ -58,7 +61,7 @@ func TestPlanOfAdapters(t *testing.T) {
 	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
 		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Average: true, Best: true, Engine: &sample.Options{Sequences: 8, Context: 64}}
+		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}}
 		plan, err := memory.Plan(cfg, buffersOnly(dev), use)
 		if err != nil {
 			t.Fatal(err)
@@ -67,6 +70,14 @@ func TestPlanOfAdapters(t *testing.T) {
 			t.Errorf("%s: %d bytes more are taken than planned\n%s", dtype, d, plan)
 		}
 	}
+}
+
+// everyMember is one of each kind, and one of a folder with an adapter. The models of the folders are
+// wider than the one that is trained.
+func everyMember(cfg hf.Config) []memory.Member {
+	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
+	return []memory.Member{{Kind: memory.Reference}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg},
+		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}}
 }
 
 func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
@@ -94,31 +105,36 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 		tr, err := learn.NewTrainer(m, use.TrainRows, learn.ValueHead)
 		ok(err)
 		defer tr.Close()
-		ref := m
-		if use.Adapter == nil {
-			ref, err = model.NewFrozen(c, cfg, use.Positions)
+	}
+	for _, other := range use.Members {
+		beside := m
+		switch {
+		case other.Kind == memory.Average || other.Kind == memory.Best:
+			average, err := learn.NewAverage(m)
 			ok(err)
-			defer ref.Close()
+			defer average.Close()
+			beside = average.Model
+		case other.Kind == memory.Folder:
+			beside, err = model.NewFrozen(c, other.Config, use.Positions)
+			ok(err)
+			defer beside.Close()
+			if other.Adapter != nil {
+				ok(beside.AddAdapter(*other.Adapter, 1))
+			}
+		case use.Adapter == nil:
+			beside, err = model.NewFrozen(c, cfg, use.Positions)
+			ok(err)
+			defer beside.Close()
 		}
-		s, err := ref.NewScorer(use.TrainRows)
+		if other.Kind == memory.Best {
+			e, err := sample.NewEngine(beside, *use.Engine)
+			ok(err)
+			defer e.Close()
+			continue
+		}
+		s, err := beside.NewScorer(use.TrainRows)
 		ok(err)
 		defer s.Close()
-	}
-	if use.Average {
-		average, err := learn.NewAverage(m)
-		ok(err)
-		defer average.Close()
-		s, err := average.Model.NewScorer(use.TrainRows)
-		ok(err)
-		defer s.Close()
-	}
-	if use.Best {
-		best, err := learn.NewAverage(m)
-		ok(err)
-		defer best.Close()
-		e, err := sample.NewEngine(best.Model, *use.Engine)
-		ok(err)
-		defer e.Close()
 	}
 	e, err := sample.NewEngine(m, *use.Engine)
 	ok(err)
@@ -141,7 +157,7 @@ func TestPlanOfRealModels(t *testing.T) {
 	mistral := qwen(4096, 32, 32, 8, 14336, 32768, false, hf.Q4)
 	mistral.Family = "mistral"
 	// A step on 16 completions, with the reference that a penalty by KL needs.
-	sampled := memory.Use{Positions: 64, TrainRows: 256, Recompute: true, Adapter: adapter, Reference: true, Engine: &step}
+	sampled := memory.Use{Positions: 64, TrainRows: 256, Recompute: true, Adapter: adapter, Members: []memory.Member{{Kind: memory.Reference}}, Engine: &step}
 	caps := gpu.Caps{Kind: gpu.CPU, MaxBinding: 128 << 20, MaxAllocation: 1 << 30}
 	for _, c := range []struct {
 		name   string
@@ -150,7 +166,7 @@ func TestPlanOfRealModels(t *testing.T) {
 		gib    int
 	}{
 		{"Qwen2.5-0.5B in q8_0 with an adapter", qwen(896, 24, 14, 2, 4864, 151936, true, hf.Q8),
-			memory.Use{Positions: 64, TrainRows: 256, Adapter: adapter, Reference: true, Engine: &step}, 3},
+			memory.Use{Positions: 64, TrainRows: 256, Adapter: adapter, Members: []memory.Member{{Kind: memory.Reference}}, Engine: &step}, 3},
 		{"Qwen2.5-3B in q8_0, whose gate and up are 172 MiB as float32", qwen(2048, 36, 16, 2, 11008, 151936, true, hf.Q8),
 			memory.Use{Positions: 64, TrainRows: 256, Recompute: true, Adapter: adapter, Engine: &step}, 6},
 		{"SmolLM2-135M whole in bf16", smol, memory.Use{Positions: 128, TrainRows: 256, Recompute: true}, 3},

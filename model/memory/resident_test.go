@@ -42,7 +42,7 @@ func shapeOf(family string, width, layers, heads, kv, mlp, vocab int, dtype hf.D
 // of a whole model: small, and of published shapes.
 func workloads() []workload {
 	const gib = 1 << 30
-	sampled := memory.Use{Positions: 80, TrainRows: 320, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Reference: true, Engine: &sample.Options{Sequences: 16, Context: 80}}
+	sampled := memory.Use{Positions: 80, TrainRows: 320, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Members: []memory.Member{{Kind: memory.Reference}}, Engine: &sample.Options{Sequences: 16, Context: 80}}
 	return []workload{
 		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), sampled, 0, false},
 		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 0, false},
@@ -183,7 +183,7 @@ func (w workload) run(dev gpu.Device) error {
 	if err != nil {
 		return err
 	}
-	if w.use.Reference {
+	if len(w.use.Members) > 0 { // a reference
 		sc, err := m.NewBaseScorer(w.use.TrainRows)
 		if err != nil {
 			return err

@@ -95,6 +95,45 @@ func (m Method) PromptFacts() []formula.Fact {
 	return append(facts, m.stateFacts("")...)
 }
 
+// ModelFact is what formulas read of a model that a recipe names.
+func ModelFact(name string) formula.Fact {
+	f := tokenFact(name, "nats", "log-prob by the model "+name+"; costs a forward pass")
+	f.Model = true
+	return f
+}
+
+// Taken says what a name is to formulas; "": nothing, so a model may have it.
+func Taken(name string) string {
+	for _, f := range formula.Functions() {
+		if f.Name == name {
+			return "a function"
+		}
+	}
+	for _, f := range slices.Concat(formula.Structure(), Facts()) {
+		if family, _, _ := strings.Cut(f.Name, "."); family == name {
+			return "a fact"
+		}
+	}
+	if _, is := defaultParts[name]; is || slices.Contains([]string{"A", keepPart, advantagePart, lossPart, segmentsPart, turnsCut}, name) {
+		return "a part of methods"
+	}
+	for _, p := range presetTexts().library {
+		if _, number := p.Parameters[name]; number || plainName(p.Name) == name {
+			return "a named formula, or a number of one"
+		}
+	}
+	for _, preset := range MethodNames() {
+		m := presetTexts().methods[preset]
+		_, number := m.Parameters[name]
+		_, part := m.Formulas[name]
+		_, state := m.State[name]
+		if number || part || state {
+			return "a part or a number of the method " + preset
+		}
+	}
+	return ""
+}
+
 func tokenFact(name, unit, meaning string) formula.Fact {
 	return formula.Fact{Name: name, Level: formula.Token, Unit: unit, Meaning: meaning}
 }

@@ -226,6 +226,14 @@ var ofFresh = map[string]string{
 	"policy/equal":           "update_token_count(logp == old, fresh and age == 0)",
 }
 
+// ofModel are those of a model that the method asks.
+func ofModel(name string) map[string]string {
+	return map[string]string{
+		name + "/logp": "update_token_mean(" + name + ")",
+		name + "/kl":   "update_token_mean(expm1(" + name + " - logp) - (" + name + " - logp))",
+	}
+}
+
 // free are facts that a metric may read although the method does not: a run has them
 // anyway.
 var free = []string{"reward", "task", "logp", "old", "start", "entropy", "fresh", "replayed", "age"}
@@ -309,6 +317,11 @@ func (m Method) measured(text formula.Text, program *formula.Program, facts []fo
 	beside, used := merged(general, nil), program.Parts()
 	if slices.ContainsFunc(facts, func(f formula.Fact) bool { return f.Name == "fresh" }) {
 		maps.Copy(beside, ofFresh)
+	}
+	for _, f := range facts {
+		if f.Model {
+			maps.Copy(beside, ofModel(f.Name))
+		}
 	}
 	learnt := program.Uses(keepPart, advantagePart, lossPart)
 	for _, p := range presetTexts().library {

@@ -14,13 +14,14 @@ import (
 
 // Cast is the models of a run.
 type Cast struct {
-	Policy    *Policy         // the member that is trained
-	Sampler   rollout.Sampler // of the policy: Own, or workers that draw the same
-	Own       *Sampler        // on the policy's device
-	Panel     rollout.Panel   // judges completions elsewhere; nil: nobody does
-	Folder    string          // that the policy was read from; "": random weights
-	members   []namedMember   // in the order of the roles, the policy first
-	positions int             // of the longest sequence, tokens
+	Policy    *Policy             // the member that is trained
+	Sampler   rollout.Sampler     // of the policy: Own, or workers that draw the same
+	Own       *Sampler            // on the policy's device
+	Panel     rollout.Panel       // judges completions elsewhere; nil: nobody does
+	Folder    string              // that the policy was read from; "": random weights
+	Read      map[string][]string // folders and files that models of [models] were read from, by their names
+	members   []namedMember       // in the order of the roles, the policy first
+	positions int                 // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -32,29 +33,29 @@ type Keeper interface {
 }
 
 // Open makes the models that a recipe needs. folder is the Hugging Face folder that its
-// model.path means; "": random weights. It plans their memory first and refuses what does
-// not fit.
+// model.path means; "": random weights. It plans their memory first, as [Plan] does, and refuses what
+// does not fit.
 func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
-	if _, err := Plan(r, folder, dev.Caps()); err != nil {
+	b, _, err := planned(r, folder, dev.Caps())
+	if err != nil {
 		return nil, err
 	}
-	c := &Cast{Folder: folder}
-	if err := c.build(r, dev); err != nil {
+	c := &Cast{Folder: folder, Read: map[string][]string{}}
+	for name, f := range b.folders {
+		c.Read[name] = f.read
+	}
+	if err := c.build(r, b, dev); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
-	b, err := read(r, c.Folder)
-	if err != nil {
-		return err
-	}
+func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, seed: r.Seed, recompute: r.Recompute}
 	for _, w := range b.wants {
 		o.want = w
-		m, err := roleOf(w.name).open(o)
+		m, err := b.roleOf(w).open(o)
 		if err != nil {
 			return err
 		}
@@ -75,9 +76,28 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 // Tokenizer is the policy's.
 func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
 
-// Begin prepares the members for a stage: the optimizer forgets, and copies of the policy
-// become what it is now.
-func (c *Cast) Begin() error {
+// Begin prepares the members for a stage of the recipe, given by its index: whom it trains takes the
+// place of the policy, the optimizer forgets, and copies become what is trained now.
+func (c *Cast) Begin(r *recipe.Recipe, stage int) error {
+	before := policyName
+	for i := range r.Stages[:stage] {
+		if st := &r.Stages[i]; !st.Skip {
+			before = st.Learner()
+		}
+	}
+	if err := c.seat(before); err != nil { // the policy comes back
+		return err
+	}
+	for _, m := range c.members {
+		if l, ok := m.member.(learning); ok {
+			if err := l.made(stage); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.seat(r.Stages[stage].Learner()); err != nil {
+		return err
+	}
 	for _, m := range c.members {
 		if err := m.begin(); err != nil {
 			return err
@@ -86,7 +106,33 @@ func (c *Cast) Begin() error {
 	return nil
 }
 
-// Follow moves the members that follow the policy a share of the way to it.
+// seat exchanges the policy with a member that stages train; twice, and all is as it was.
+func (c *Cast) seat(name string) error {
+	if name == policyName {
+		return nil
+	}
+	m, err := c.member(name)
+	if err != nil {
+		return err
+	}
+	return m.(learning).trade()
+}
+
+// Renew makes the members again that are copies of the policy as it was a while ago. step is the
+// number of steps that the stage has done.
+func (c *Cast) Renew(step int) error {
+	for _, m := range c.members {
+		if r, ok := m.member.(renewed); ok {
+			if err := r.renew(step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Follow moves the members that follow the policy a share of the way to it: that of the stage, or
+// their own.
 func (c *Cast) Follow(share float64) error {
 	for _, m := range c.members {
 		if f, ok := m.member.(follower); ok {

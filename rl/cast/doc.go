@@ -4,24 +4,30 @@
 //	                                             │
 //	views of completions ──Supply(fact)──▶ duty ─┴▶ member.score ──▶ a column
 //
-// A member is a model. Its role is a row of the table in members.go: the name, the memory
-// it takes, how it is opened.
+// A member is a model. Its role says the memory it takes and how it is opened: a row of the table in
+// members.go for those that every run can have, and what its table in the recipe says for the others.
 //
-//	member  what it is                                      there is one
-//	policy  the model that is trained and draws             always
-//	ref     the policy as it was when the stage began       where a formula or a reward reads "ref"
-//	ema     the moving average of the policy's weights      where one reads "ema"
+//	member   what it is                                    there is one
+//	policy   the model that is trained and draws           always
+//	ref      the policy as it was when the stage began     where a formula or a reward reads "ref"
+//	ema      the moving average of the policy's weights    where one reads "ema"
+//	best     the best policy so far, which draws           with [stage.best]
+//	NAME     of [models.NAME]: a folder with the policy's  where one reads NAME, or a stage trains it
+//	         tokens, or a copy of the policy
 //
-// A duty is a row of the table in duties.go: a fact, the member that supplies it, and which
-// quantity of the member's pass it is. A quantity may need a value head, one more output of a
-// member; only the policy has one so far. A further fact of an existing model is one more duty. A
-// second reference is a row in each table. Its row in members.go says how its memory is counted and
-// which file of a checkpoint it has; so far there is one of each for a whole run.
+// A duty is a fact, the member that supplies it, and which quantity of the member's pass it is: a row
+// of the table in duties.go, or the log-prob by a member that the recipe names. A quantity may need a
+// value head, one more output of a member; only the policy has one so far.
 //
 // A pure function, wants, finds out what a recipe needs. Planning and opening follow it: a model
 // that nothing reads is neither counted nor opened. Members with state are Keepers. [Cast.Follow]
-// tells members that move with the policy of each update. A checkpoint keeps the value head in
-// trainer/, beside the optimizer's state, so other programs can still open the folder as a model.
+// tells members that move with the policy of each update, [Cast.Renew] those that are made again of
+// each step. A checkpoint keeps the value head in trainer/, beside the optimizer's state, so other
+// programs can still open the folder as a model.
+//
+// A stage that trains a named copy exchanges its weights with those of the policy ([Cast.Begin]):
+// optimizer, sampler and checkpoints serve whoever is trained, and the policy lies in the other's
+// place meanwhile.
 //
 // No package of the training loop below this one knows package model. This one turns views of
 // package rollout into the trainer's sequences, and the sampler's completions into segments.

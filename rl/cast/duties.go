@@ -1,7 +1,6 @@
 package cast
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rlzero/rlzero/model/seq"
@@ -30,7 +29,7 @@ var (
 	value       = quantity{read: func(s seq.Stats) []float32 { return s.Value }, head: true}
 )
 
-// duties has a row for each fact that takes a pass of a model. An "old" fact is that of the
+// duties has a row for each fact that takes a pass of a model that every recipe can have. An "old" fact is that of the
 // time of sampling, because it is computed before the first update of a step. The updates
 // themselves read "value", with the rest of their pass.
 var duties = []duty{
@@ -43,88 +42,86 @@ var duties = []duty{
 	{fact: "mismatched", member: policyName, of: logprob, less: referenceName}, // of the views that it is asked for
 }
 
-// want is what a recipe wants of one model of the run.
-type want struct {
-	name  string   // of the member
-	facts []string // that it supplies, alone or with another member
-	texts bool     // rewards have it score texts
-	head  bool     // it needs a value head
-	draws bool     // it draws completions
+// dutyOf is that of a fact: a model that the recipe names supplies the fact of its name.
+func dutyOf(fact string) duty {
+	if i := slices.IndexFunc(duties, func(d duty) bool { return d.fact == fact }); i >= 0 {
+		return duties[i]
+	}
+	return duty{fact: fact, member: fact, of: logprob}
 }
 
-// wants lists the models that a recipe needs, in the order of the roles, the policy first.
-// Planning and opening follow this list: what is not in it is neither counted nor opened.
+// want is what a recipe wants of one model of the run.
+type want struct {
+	name   string         // of the member
+	spec   *recipe.Member // what the recipe says of it; nil: it has no table
+	facts  []string       // that it supplies, alone or with another member
+	texts  bool           // rewards have it score texts
+	head   bool           // it needs a value head
+	draws  bool           // it draws completions
+	learns bool           // a stage trains it; of the policy nobody asks
+	from   int            // index of the first stage that trains or asks one that learns
+}
+
+// wants lists the models that a recipe needs, in the order of the roles, the policy first, and then
+// those that the recipe names. Planning and opening follow this list: what is not in it is neither
+// counted nor opened.
 func wants(r *recipe.Recipe) []want {
-	var reads, scorers []string
+	var names, facts, reads, scorers []string
+	for _, role := range roles {
+		names = append(names, role.name)
+	}
+	for _, d := range duties {
+		facts = append(facts, d.fact)
+	}
+	for _, name := range r.ModelNames() {
+		if name != referenceName {
+			names, facts = append(names, name), append(facts, name)
+		}
+	}
 	for i := range r.Stages {
-		reads = append(reads, factsOf(&r.Stages[i])...)
-		for _, a := range asks(&r.Stages[i]) {
+		reads = append(reads, r.Stages[i].Facts()...)
+		for _, a := range r.Stages[i].Texts() {
 			scorers = append(scorers, a.Model)
 		}
 	}
 	var found []want
-	for _, role := range roles {
-		w := want{name: role.name, texts: slices.Contains(scorers, role.name)}
-		for _, d := range duties {
-			if slices.Contains(reads, d.fact) && (d.member == w.name || d.less == w.name) {
-				w.facts = append(w.facts, d.fact)
-				w.head = w.head || d.member == w.name && d.of.head
+	for _, name := range names {
+		w := want{name: name, texts: slices.Contains(scorers, name)}
+		if spec, named := r.Models[name]; named {
+			w.spec, w.learns = &spec, r.Trained(name)
+		}
+		for _, fact := range facts {
+			if d := dutyOf(fact); slices.Contains(reads, fact) && (d.member == name || d.less == name) {
+				w.facts = append(w.facts, fact)
+				w.head = w.head || d.member == name && d.of.head
 			}
 		}
-		w.draws = role.name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
-		if w.name == policyName || w.texts || w.draws || len(w.facts) > 0 {
+		if w.learns {
+			w.from = r.FirstUse(name)
+		}
+		w.draws = name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
+		if name == policyName || w.texts || w.draws || w.learns || len(w.facts) > 0 {
 			found = append(found, w)
 		}
 	}
 	return found
 }
 
-// factsOf lists what the formulas of a stage read.
-func factsOf(st *recipe.Stage) []string {
-	if st.Skip || st.Kind == recipe.KindEval {
-		return nil
-	}
-	reads, err := st.Reads()
-	if err != nil { // a stage that no recipe was read for
-		return nil
-	}
-	if st.Kind == recipe.KindRL {
-		before, err := st.Before()
-		if err != nil {
-			return nil
-		}
-		reads = append(reads, before.Needs()...)
-	}
-	return reads
-}
-
-// asks lists the texts that the reward of a stage has models score.
-func asks(st *recipe.Stage) []reward.Ask {
-	if st.Skip || st.Kind != recipe.KindRL {
-		return nil
-	}
-	return reward.AsksOf(st.Reward, st.Verifiers)
-}
-
 // roomForTexts is how many tokens a text that is scored after a completion may have: as
 // many as a prompt.
 func roomForTexts(r *recipe.Recipe) int {
 	for i := range r.Stages {
-		if slices.ContainsFunc(asks(&r.Stages[i]), func(a reward.Ask) bool { return a.After == "completion" }) {
+		if slices.ContainsFunc(r.Stages[i].Texts(), func(a reward.Ask) bool { return a.After == "completion" }) {
 			return r.Task.MaxPromptTokens
 		}
 	}
 	return 0
 }
 
-// Supply computes a fact of the table of duties: a row for each view, with an entry for
-// each token that the policy wrote.
+// Supply computes a fact of the table of duties, or the log-prob by a model that the recipe names: a
+// row for each view, with an entry for each token that the policy wrote.
 func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
-	i := slices.IndexFunc(duties, func(d duty) bool { return d.fact == fact })
-	if i < 0 {
-		return nil, fmt.Errorf("no model supplies the fact %q", fact)
-	}
-	d := duties[i]
+	d := dutyOf(fact)
 	rows, err := c.ask(d.member, d.of, views)
 	if err != nil || d.less == "" {
 		return rows, err

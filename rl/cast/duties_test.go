@@ -3,6 +3,7 @@ package cast
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +19,12 @@ import (
 // not there, and the plan has room for each that is.
 func TestWants(t *testing.T) {
 	policy := want{name: "policy"}
+	reference, average := memory.Member{Kind: memory.Reference}, memory.Member{Kind: memory.Average}
+	there, err := filepath.Abs("there")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofFolder := &recipe.Member{Path: filepath.ToSlash(there), Dtype: "auto", KVDtype: "auto"}
 	for _, c := range []struct {
 		about, stage string
 		want         []want
@@ -26,7 +33,7 @@ func TestWants(t *testing.T) {
 		{"no model but the policy", ``, []want{policy}, memory.Use{}},
 		{"a reference", `
 [stage.algorithm]
-preset = "grpo_kl"`, []want{policy, {name: "ref", facts: []string{"ref"}}}, memory.Use{Reference: true}},
+preset = "grpo_kl"`, []want{policy, {name: "ref", facts: []string{"ref"}}}, memory.Use{Members: []memory.Member{reference}}},
 		{"a stage that is skipped", `skip = true
 [stage.algorithm]
 preset = "grpo_kl"`, []want{policy}, memory.Use{}},
@@ -44,25 +51,55 @@ loss = "token_mean(policy) + token_mean(square(value - reward))"`,
 best = {every = 2}
 [stage.algorithm]
 preset = "grpo"
-advantage = "remax"`, []want{policy, {name: "best", draws: true}}, memory.Use{Best: true}},
+advantage = "remax"`, []want{policy, {name: "best", draws: true}}, memory.Use{Members: []memory.Member{{Kind: memory.Best}}}},
 		{"a head and a reference", `
 [stage.algorithm]
 preset = "ppo"
 pay = "if(final, reward, 0) - 0.01*(old - ref)"`,
-			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", facts: []string{"ref"}}}, memory.Use{ValueHead: true, Reference: true}},
+			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", facts: []string{"ref"}}}, memory.Use{ValueHead: true, Members: []memory.Member{reference}}},
 		{"a fact of two models", `
 [stage.algorithm]
 preset = "grpo"
 weight = "1 + 0*mismatched"`,
-			[]want{{name: "policy", facts: []string{"mismatched"}}, {name: "ref", facts: []string{"mismatched"}}}, memory.Use{Reference: true}},
+			[]want{{name: "policy", facts: []string{"mismatched"}}, {name: "ref", facts: []string{"mismatched"}}}, memory.Use{Members: []memory.Member{reference}}},
 		{"texts of a reward", `reward = "score_of(row.answer, completion, policy) - score_of(row.answer, prompt, ema)"`,
-			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, memory.Use{Average: true}},
+			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, memory.Use{Members: []memory.Member{average}}},
 		{"all", `reward = "exp(mean_score_of(row.answer, completion, ref))"
 [stage.algorithm]
 preset = "ppo"
 pay = "if(final, reward, 0) - 0.01*(old - ema)"`,
 			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", texts: true}, {name: "ema", facts: []string{"ema"}}},
-			memory.Use{ValueHead: true, Reference: true, Average: true}},
+			memory.Use{ValueHead: true, Members: []memory.Member{reference, average}}},
+		{"a teacher of a folder and a copy that is renewed", `
+[stage.algorithm]
+preset = "grpo"
+penalty = "0.1*square(logp - teacher)/2 + 0*past"
+[models.teacher]
+path = "there"
+[models.past]
+copy = "policy"
+renew = 2`, []want{policy, {name: "past", spec: &recipe.Member{Copy: "policy", Renew: 2}, facts: []string{"past"}}, {name: "teacher", spec: ofFolder, facts: []string{"teacher"}}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Reference, Name: "model past"}, {Kind: memory.Folder, Name: "model teacher"}}}},
+		{"a moving average that a reward asks", `reward = "exp(mean_score_of(row.answer, completion, slow))"
+[models.slow]
+copy = "policy"
+follow = 0.1`, []want{policy, {name: "slow", spec: &recipe.Member{Copy: "policy", Follow: 0.1}, texts: true}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Average, Name: "model slow"}}}},
+		{"a reference of a folder", `
+[stage.algorithm]
+preset = "grpo_kl"
+[models.ref]
+path = "there"`, []want{policy, {name: "ref", spec: ofFolder, facts: []string{"ref"}}}, memory.Use{Members: []memory.Member{{Kind: memory.Folder, Name: "model ref"}}}},
+		{"a teacher that the run trains", `trains = "teacher"
+[[stage]]
+name = "more"
+kind = "rl"
+[stage.algorithm]
+preset = "grpo"
+penalty = "0.1*square(logp - teacher)/2"
+[models.teacher]
+copy = "policy"`, []want{policy, {name: "teacher", spec: &recipe.Member{Copy: "policy"}, facts: []string{"teacher"}, learns: true, from: 1}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Average, Name: "model teacher"}}}},
 	} {
 		r, err := recipe.Parse("literal", "base = \"chain-sum-tiny\"\n[[stage]]\nname = \"rl\"\n"+c.stage, nil)
 		if err != nil {
@@ -74,7 +111,7 @@ pay = "if(final, reward, 0) - 0.01*(old - ema)"`,
 		}
 		var use memory.Use
 		for _, w := range got {
-			roleOf(w.name).count(&use, w)
+			blueprint{}.roleOf(w).count(&use, blueprint{}, w)
 		}
 		if !reflect.DeepEqual(use, c.use) {
 			t.Errorf("%s: the plan counts %+v, want %+v", c.about, use, c.use)
@@ -172,7 +209,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("keepers %v", keepers)
 	}
 	told = nil
-	if err := c.Begin(); err != nil {
+	if err := c.Begin(&recipe.Recipe{Stages: []recipe.Stage{{Kind: recipe.KindRL}}}, 0); err != nil {
 		t.Error(err)
 	}
 	if err := c.Follow(0.25); err != nil {
@@ -181,5 +218,45 @@ func TestMembers(t *testing.T) {
 	c.Close()
 	if want := []string{"policy begin", "ref begin", "ema begin", "ema follow 0.25", "ema close", "ref close", "policy close"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// traded is a member that stages train.
+type traded struct{ kept }
+
+func (m traded) made(stage int) error { m.tell(fmt.Sprintf("made %d", stage)); return nil }
+func (m traded) trade() error         { m.tell("trade"); return nil }
+
+// TestSeats: a stage begins with the policy where it was opened, or with the model that it trains in
+// its place, whoever was there before; a stage that is left out changes nothing. Members are made of
+// the policy.
+func TestSeats(t *testing.T) {
+	var told []string
+	teacher := traded{kept{&spoken{told: &told, name: "teacher"}}}
+	c := &Cast{members: []namedMember{{"policy", kept{&spoken{told: &told, name: "policy"}}}, {"teacher", teacher}}}
+	r := &recipe.Recipe{}
+	for _, st := range []recipe.Stage{{Trains: "teacher"}, {}, {Skip: true, Trains: "teacher"}, {Trains: "teacher"}, {Trains: "teacher"}, {Trains: "policy"}} {
+		st.Kind = recipe.KindRL
+		r.Stages = append(r.Stages, st)
+	}
+	for stage, want := range map[int]string{
+		0: "made 0, trade", 1: "trade, made 1", 3: "made 3, trade", 4: "trade, made 4, trade", 5: "trade, made 5",
+	} {
+		told = nil
+		if err := c.Begin(r, stage); err != nil {
+			t.Error(err)
+		}
+		var seats []string
+		for _, what := range told {
+			if of, about := strings.CutPrefix(what, "teacher "); about && of != "begin" {
+				seats = append(seats, of)
+			}
+		}
+		if got := strings.Join(seats, ", "); got != want {
+			t.Errorf("stage %d: %s, want %s", stage, got, want)
+		}
+		if last := told[len(told)-2:]; !slices.Equal(last, []string{"policy begin", "teacher begin"}) {
+			t.Errorf("stage %d ends with %v", stage, last)
+		}
 	}
 }

@@ -18,27 +18,57 @@ const (
 	bestName      = "best"
 )
 
-// role is a model that a run can have.
+// role is a way for a model to be one of a run.
 type role struct {
-	name string
+	name string // of the member that every run can have
 	// count adds its device memory to what a run uses.
-	count func(use *memory.Use, w want)
+	count func(use *memory.Use, b blueprint, w want)
 	// open makes it. The policy is there, except where it is the policy that is opened.
 	open func(o opening) (member, error)
 }
 
-// roles has a row for each model, the policy first. Members are opened in this order and
-// closed in reverse.
+// roles has a row for each model that every run can have, the policy first. Members are opened in
+// this order, those that the recipe names after them, and closed in reverse.
 var roles = []role{
-	{policyName, func(u *memory.Use, w want) { u.ValueHead = w.head }, openPolicy},
-	{referenceName, func(u *memory.Use, _ want) { u.Reference = true }, openReference},
-	{averageName, func(u *memory.Use, _ want) { u.Average = true }, openAverage},
-	{bestName, func(u *memory.Use, _ want) { u.Best = true }, openBest},
+	{policyName, func(u *memory.Use, _ blueprint, w want) { u.ValueHead = w.head }, openPolicy},
+	{referenceName, beside(memory.Reference), openReference},
+	{averageName, beside(memory.Average), openAverage},
+	{bestName, beside(memory.Best), openBest},
 }
 
-// roleOf is the row of a member.
-func roleOf(name string) role {
-	return roles[slices.IndexFunc(roles, func(r role) bool { return r.name == name })]
+// Roles of models that the recipe names. A copy of an adapter is one more adapter, a copy of a model
+// that stays as it is needs none of what training needs.
+var (
+	folderRole = role{"", beside(memory.Folder), openFolder}
+	frozenRole = role{"", beside(memory.Reference), openReference}
+	movingRole = role{"", beside(memory.Average), openAverage}
+)
+
+// beside counts a model of a kind.
+func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
+	return func(use *memory.Use, b blueprint, w want) {
+		m := memory.Member{Kind: kind}
+		if w.spec != nil {
+			m.Name = "model " + w.name
+		}
+		if kind == memory.Folder {
+			m.Config, m.Adapter = b.folders[w.name].config, b.folders[w.name].adapter
+		}
+		use.Members = append(use.Members, m)
+	}
+}
+
+// roleOf is that of a member.
+func (b blueprint) roleOf(w want) role {
+	switch {
+	case w.spec == nil:
+		return roles[slices.IndexFunc(roles, func(r role) bool { return r.name == w.name })]
+	case w.spec.Path != "":
+		return folderRole
+	case w.learns || w.spec.Follow > 0 || b.adapter != nil:
+		return movingRole
+	}
+	return frozenRole
 }
 
 // opening is what a member is made from.
@@ -52,6 +82,14 @@ type opening struct {
 	policy    *Policy
 }
 
+// file is where a checkpoint has the state of the member: that of its role, or one of its name.
+func (o opening) file(ofRole string) string {
+	if o.spec == nil {
+		return ofRole
+	}
+	return "models/" + o.name + ".safetensors"
+}
+
 // member is a model of the run. One with state that a resumed run needs is a [Keeper]
 // too, and one that moves with the policy a follower.
 type member interface {
@@ -62,9 +100,24 @@ type member interface {
 	close()
 }
 
-// follower is a member that moves a share of the way to the policy at each update.
+// follower is a member that moves a share of the way to the policy at each update. The share is that
+// of the stage, which a member may have one of its own in place of.
 type follower interface {
 	follow(share float64) error
+}
+
+// renewed is a member that is made again after some steps of a stage.
+type renewed interface {
+	renew(step int) error
+}
+
+// learning is a member that stages train. Whoever is trained sits where the policy was opened, with
+// optimizer, sampler and checkpoints; the policy lies in its place meanwhile.
+type learning interface {
+	// made makes it of the policy if the stage with an index is the first that uses it.
+	made(stage int) error
+	// trade exchanges its weights with those of the policy.
+	trade() error
 }
 
 // namedMember is a member and its name.

@@ -93,18 +93,26 @@ func Divided(r *recipe.Recipe) []string {
 }
 
 // Plan is the device memory that a recipe needs. folder is the Hugging Face folder that
-// its model.path means; "": random weights. A plan that does not fit comes with
+// its model.path means; "": random weights. The paths of its other models are folders or files of
+// models themselves. A plan that does not fit comes with
 // gpu.ErrOutOfMemory and a hint at the cheapest changes with which it would.
 func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
-	b, err := read(r, folder)
-	if err != nil {
-		return gpu.Plan{}, err
+	_, plan, err := planned(r, folder, caps)
+	return plan, err
+}
+
+// planned is Plan, and what it read.
+func planned(r *recipe.Recipe, folder string, caps gpu.Caps) (b blueprint, plan gpu.Plan, err error) {
+	if b, err = read(r, folder); err == nil {
+		err = b.meet(r)
 	}
-	plan, err := b.plan(r, caps)
-	if err != nil {
-		return plan, err
+	if err == nil {
+		plan, err = b.plan(r, caps)
 	}
-	return plan, b.refuse(r, plan, caps)
+	if err == nil {
+		err = b.refuse(r, plan, caps)
+	}
+	return b, plan, err
 }
 
 // plan is the device memory that a recipe needs with a model.
@@ -116,7 +124,7 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	}
 	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine}
 	for _, w := range b.wants {
-		roleOf(w.name).count(&use, w)
+		b.roleOf(w).count(&use, b, w)
 	}
 	plan, err := memory.Plan(b.config, caps, use)
 	if err != nil { // it is the recipe that asks for it
@@ -129,9 +137,10 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 type blueprint struct {
 	config    hf.Config
 	tokenizer *text.Tokenizer
-	adapter   *hf.AdapterConfig // that is trained; nil: the model is
-	folder    string            // of the model; "": random weights
-	wants     []want            // what the recipe needs, the policy first
+	adapter   *hf.AdapterConfig   // that is trained; nil: the model is
+	folder    string              // of the model; "": random weights
+	wants     []want              // what the recipe needs, the policy first
+	folders   map[string]folderOf // of other models that it needs, by name
 }
 
 // under is a blueprint with what a recipe says about storage and adapter.
@@ -155,7 +164,7 @@ func Tokenizer(r *recipe.Recipe, folder string) (tok *text.Tokenizer, eos []int,
 // dimensions it names. A model that cannot read or end a text is refused.
 func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	if folder == "" {
-		b, err = planned(r)
+		b, err = fresh(r)
 		return b.under(r), err
 	}
 	f, err := hf.ReadFolder(folder)
@@ -200,8 +209,8 @@ func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 	return a
 }
 
-// planned is a fresh model.
-func planned(r *recipe.Recipe) (b blueprint, err error) {
+// fresh is a model of random weights.
+func fresh(r *recipe.Recipe) (b blueprint, err error) {
 	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
 	cfg, err := hf.NewConfig(m.Family)
 	if err != nil {

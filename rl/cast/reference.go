@@ -12,11 +12,13 @@ import (
 // referenceFile holds the reference's weights in a checkpoint.
 const referenceFile = "trainer/reference.safetensors"
 
-// reference is a frozen copy of the policy as it was when the stage began.
+// reference is a frozen copy of the policy as it was when the stage began, or after a later step.
 type reference struct {
 	scoring
 	model  *model.Model
 	policy *model.Model
+	file   string
+	every  int // steps after which it is made again; 0: only when a stage begins
 }
 
 // openReference opens the reference. Where an adapter is trained it is the policy with the
@@ -35,19 +37,30 @@ func openReference(o opening) (member, error) {
 		m.Close()
 		return nil, err
 	}
-	return &reference{scoring{scorer}, m, o.policy.Model}, nil
+	r := &reference{scoring: scoring{scorer}, model: m, policy: o.policy.Model, file: o.file(referenceFile)}
+	if o.spec != nil {
+		r.every = o.spec.Renew
+	}
+	return r, nil
 }
 
 func (r *reference) begin() error { return r.model.CopyFrom(r.policy) }
 
+func (r *reference) renew(step int) error {
+	if r.every == 0 || step%r.every != 0 {
+		return nil
+	}
+	return r.begin()
+}
+
 // Save implements [Keeper].
 func (r *reference) Save() (map[string]func(io.Writer) error, error) {
-	return map[string]func(io.Writer) error{referenceFile: tensorFile(r.model.Tensors())}, nil
+	return map[string]func(io.Writer) error{r.file: tensorFile(r.model.Tensors())}, nil
 }
 
 // Load implements [Keeper].
 func (r *reference) Load(dir string) error {
-	return readTensors(filepath.Join(dir, filepath.FromSlash(referenceFile)), r.model.SetTensors)
+	return readTensors(filepath.Join(dir, filepath.FromSlash(r.file)), r.model.SetTensors)
 }
 
 func (r *reference) close() {

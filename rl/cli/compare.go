@@ -228,7 +228,7 @@ func (t *contest) differs(a, b *contestant) string {
 		return "[task]"
 	case t.own && demonstrations(a) != demonstrations(b):
 		return "the number of demonstrations before the first stage that learns from rewards"
-	case !t.own && !reflect.DeepEqual(a.recipe.Stages[:a.learns], b.recipe.Stages[:b.learns]):
+	case !t.own && a.beginning() != b.beginning():
 		return "the stages before the first that learns from rewards"
 	}
 	return ""
@@ -334,10 +334,15 @@ func (t *contest) warmUp(ctx context.Context, a *contestant) error {
 	}
 	a.start = filepath.Join(t.dir, "start")
 	if t.shared { // whatever is learned after it
-		r.Stages = r.Stages[:a.learns]
+		r = r.First(a.learns)
 		a.start = filepath.Join(t.dir, "start-"+r.Hash())
 	}
 	return t.train(ctx, a.start, r)
+}
+
+// beginning is what the stages before the first that learns from rewards say.
+func (a *contestant) beginning() string {
+	return (&recipe.Recipe{Task: a.recipe.Task, Stages: a.recipe.Stages[:a.learns]}).Resolved()
 }
 
 // demonstrations is how many a recipe learns from before the first stage that learns from rewards,

@@ -135,6 +135,11 @@ var table = []Metric{
 	{"policy/equal", "tokens", "compared tokens whose two log-probs are equal to the bit",
 		"Must equal policy/compared. Otherwise the device or its driver is at fault: run rlzero doctor."},
 
+	{"NAME/kl", "nats per token", "mean k3 estimate of the KL divergence of the policy from the model NAME of [models]; only for methods that read it",
+		"Falls as the policy comes closer to a teacher. Of a copy of the policy it is how far the policy has moved."},
+	{"NAME/logp", "nats per token", "mean log-prob by the model NAME of the tokens that were drawn; only for methods that read it",
+		"How likely the model finds what the policy writes. Compare policy/entropy, which is minus this mean for the policy itself."},
+
 	{"policy/dual_clip_share", "share of tokens", "tokens with a negative advantage whose loss is held at the upper bound of dual_clip",
 		"Should be near 0. A rise means that bad completions have become much more likely."},
 	{"policy/abs_log_ratio", "nats per token", "mean size of the log-ratio of policy to old policy; only for kl_cov",
@@ -234,6 +239,16 @@ func (p position) compare(o position) int {
 // ownName is the shape of names that a recipe gives: of terms of a reward, of metrics.
 var ownName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
+// areas are what names of metrics begin with.
+var areas = func() map[string]bool {
+	m := map[string]bool{}
+	for _, t := range table {
+		area, _, _ := strings.Cut(t.Name, "/")
+		m[area] = true
+	}
+	return m
+}()
+
 var entries = func() map[string]int {
 	m := map[string]int{}
 	for i, t := range table {
@@ -258,6 +273,9 @@ func find(name string) (p position, ok bool) {
 			}
 			name, p.name = family+"NAME", own
 		}
+	}
+	if own, of, cut := strings.Cut(name, "/"); cut && !areas[own] && ownName.MatchString(own) { // a model
+		name, p.name = "NAME/"+of, own
 	}
 	p.entry, ok = entries[name]
 	return p, ok

@@ -3,8 +3,10 @@ package receipt
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/lines"
@@ -32,7 +34,12 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 	out := []Audited{audited(recipe.File, r.Recipe, sum, err)}
 	sum, err = auditData(own)
 	out = append(out, audited("data", r.Data, sum, err))
-	out = append(out, r.Model.audit()...)
+	out = append(out, r.Model.audit("model")...)
+	for _, name := range slices.Sorted(maps.Keys(r.Models)) {
+		for _, from := range r.Models[name] {
+			out = append(out, from.audit("model "+name)...)
+		}
+	}
 	for _, l := range r.Logs {
 		if l.Name != filepath.Base(l.Name) { // a receipt must not lead out of its folder
 			return nil, fmt.Errorf("%w: %s names the log %q; accepted: a file in the run folder", lines.ErrInput, filepath.Join(dir, File), l.Name)
@@ -80,18 +87,18 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 	return out, nil
 }
 
-// audit compares the files of the starting model, nil for random weights. Its
+// audit compares the files of a model that the run started from, nil for random weights. Its
 // folder is no part of the run's, so it may be elsewhere by now.
-func (src *Origin) audit() []Audited {
+func (src *Origin) audit(name string) []Audited {
 	if src == nil {
 		return nil
 	}
 	if _, err := os.Stat(src.Folder); err != nil {
-		return []Audited{{Name: "model", Input: true, LeftOut: fmt.Sprintf("the %d files that the run started from are not here: %v", len(src.Files), err)}}
+		return []Audited{{Name: name, Input: true, LeftOut: fmt.Sprintf("the %d files that the run started from are not here: %v", len(src.Files), err)}}
 	}
 	var out []Audited
 	for _, f := range src.Files {
-		a := Audited{Name: "model " + f.Name, Hash: f.SHA256, LeftOut: "the receipt names a file outside its folder"}
+		a := Audited{Name: name + " " + f.Name, Hash: f.SHA256, LeftOut: "the receipt names a file outside its folder"}
 		if f.Name == filepath.Base(f.Name) {
 			sum, err := fileHash(filepath.Join(src.Folder, f.Name))
 			a = audited(a.Name, f.SHA256, sum, err)

@@ -37,20 +37,21 @@ const version = 3
 // are equal byte for byte. (A run that was interrupted has one checkpoint more,
 // that of the step after which it was.) Hashes are SHA-256 in hexadecimal.
 type Receipt struct {
-	Version     int            `json:"version"` // of this format
-	Program     string         `json:"program"` // version of rlzero
-	Device      string         `json:"device"`
-	Driver      string         `json:"driver"`
-	Tier        string         `json:"tier"`
-	Numerics    gpu.Numerics   `json:"numerics"`
-	Formulas    int            `json:"formulas"` // version of their language; the formulas themselves are in the recipe
-	Recipe      string         `json:"recipe"`   // hash of recipe.toml, which also holds the text of scripts
-	Data        string         `json:"data"`     // hash of the task, its settings and the held-out problems
-	Model       *Origin        `json:"model"`    // null: random weights
-	Logs        []Hash         `json:"logs"`
-	Checkpoints []Hash         `json:"checkpoints"`         // hash of each one's manifest, oldest first
-	Continued   []Continuation `json:"continued,omitempty"` // where the run went on with other lengths, its optimizer's state kept
-	Best        *Hash          `json:"best,omitempty"`      // likewise of the best model, if one was kept
+	Version     int                  `json:"version"` // of this format
+	Program     string               `json:"program"` // version of rlzero
+	Device      string               `json:"device"`
+	Driver      string               `json:"driver"`
+	Tier        string               `json:"tier"`
+	Numerics    gpu.Numerics         `json:"numerics"`
+	Formulas    int                  `json:"formulas"`         // version of their language; the formulas themselves are in the recipe
+	Recipe      string               `json:"recipe"`           // hash of recipe.toml, which also holds the text of scripts
+	Data        string               `json:"data"`             // hash of the task, its settings and the held-out problems
+	Model       *Origin              `json:"model"`            // null: random weights
+	Models      map[string][]*Origin `json:"models,omitempty"` // what models of [models] were read from, by their names
+	Logs        []Hash               `json:"logs"`
+	Checkpoints []Hash               `json:"checkpoints"`         // hash of each one's manifest, oldest first
+	Continued   []Continuation       `json:"continued,omitempty"` // where the run went on with other lengths, its optimizer's state kept
+	Best        *Hash                `json:"best,omitempty"`      // likewise of the best model, if one was kept
 }
 
 // Continuation is a place where a run went on with other lengths of its schedules than it had.
@@ -85,11 +86,11 @@ type Hash struct {
 var logs = []string{record.MetricsFile, record.CompletionsFile, record.EvaluationsFile, record.HeldOutFile, record.TokensFile, record.AlertsFile}
 
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
-// (nil: random weights), and the device and version of the program that it ran on.
+// (nil: random weights), its other models, and the device and version of the program that it ran on.
 // continued says where it went on with other lengths.
-func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, continued []Continuation, c gpu.Caps, program string) (*Receipt, error) {
+func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, models map[string][]*Origin, continued []Continuation, c gpu.Caps, program string) (*Receipt, error) {
 	r := &Receipt{Version: version, Program: program, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics, Formulas: algo.Version,
-		Model: began, Continued: continued, Logs: []Hash{}, Checkpoints: []Hash{}}
+		Model: began, Models: models, Continued: continued, Logs: []Hash{}, Checkpoints: []Hash{}}
 	var err error
 	if r.Recipe, err = fileHash(filepath.Join(dir, recipe.File)); err != nil {
 		return nil, err

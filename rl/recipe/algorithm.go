@@ -118,10 +118,14 @@ func (s *Stage) Reading() (line string, formulas []string, err error) {
 
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
-	if s.Kind != KindRL {
-		return algo.RowFacts()
+	var models []formula.Fact
+	for _, name := range s.models {
+		models = append(models, algo.ModelFact(name))
 	}
-	facts := algo.RunFacts()
+	if s.Kind != KindRL {
+		return append(algo.RowFacts(), models...)
+	}
+	facts := append(algo.RunFacts(), models...)
 	if s.stale() {
 		facts = append(facts, algo.StaleFacts()...)
 	}

@@ -11,7 +11,7 @@ import (
 
 // The comments above the fields of these files are what recipes say of their keys.
 //
-//go:embed again.go algorithm.go before.go data.go expect.go rate.go recipe.go
+//go:embed again.go algorithm.go before.go data.go expect.go models.go rate.go recipe.go
 var source embed.FS
 
 func init() { settings.Comments[Recipe](source) }
@@ -36,6 +36,9 @@ func Keys() []Key {
 	r := defaults()
 	var keys []Key
 	collect(&keys, "", &r, "")
+	var member Member
+	settings.SetDefaults(&member, "")
+	collect(&keys, "models.NAME", &member, "")
 	for _, kind := range kinds {
 		s := stageDefaults(kind)
 		collect(&keys, "stage", &s, kind)

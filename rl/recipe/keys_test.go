@@ -68,6 +68,13 @@ func TestKeys(t *testing.T) {
 			if k.Table == "task.episode" { // a task in turns
 				set = []string{"task={name = \"guess\", episode = {" + k.Key + " = " + value + "}}"}
 			}
+			if k.Table == "models.NAME" {
+				model := "path = \"x\""
+				if has := (Member{Copy: "policy"}); !field(t, &has, k.Key).Of("path") {
+					model = "copy = \"policy\""
+				}
+				set = []string{"models={m = {" + model + ", " + k.Key + " = " + value + "}}", "stage.rl.algorithm.penalty=0*square(logp - m)"}
+			}
 			if k.Table == "expect" {
 				expect := map[string]string{"metric": `"eval/pass@1"`, "than": `"countdown-tiny"`}
 				set = []string{fmt.Sprintf("expect=[{metric = %s, than = %s", expect["metric"], expect["than"])}
@@ -94,6 +101,12 @@ func TestKeys(t *testing.T) {
 			}
 			printed[table+"."+key] = true
 			inner := strings.TrimPrefix(table+"."+key, ".")
+			if inner == "models" {
+				for _, model := range value.(map[string]any) {
+					walk("models.NAME", model.(map[string]any))
+				}
+				continue
+			}
 			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" {
 				walk(inner, t)
 			}
@@ -111,7 +124,8 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		sets []string
-	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
+	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")},
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin")}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)
@@ -327,11 +341,17 @@ func TestDocumentedMethods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range regexp.MustCompile("(?s)(\\[stage\\.algorithm\\]\n.*?)(```|\\[stage\\.optimizer\\])").FindAllStringSubmatch(string(text), -1) {
+		models := ""
+		for _, table := range regexp.MustCompile("(?s)(\\[stage\\.algorithm\\]\n.*?)(```|\\[stage\\.optimizer\\])|(\\[models\\..*?)\n\\[\\[stage").FindAllStringSubmatch(string(text), -1) {
+			if table[3] != "" {
+				models = table[3] + "\n" // of the method that comes next
+				continue
+			}
 			found++
-			if _, err := Parse(page, strings.Replace(everyKind, "[[stage.verifier]]", table[1]+"[[stage.verifier]]", 1), nil); err != nil {
+			if _, err := Parse(page, models+strings.Replace(everyKind, "[[stage.verifier]]", table[1]+"[[stage.verifier]]", 1), nil); err != nil {
 				t.Errorf("%v\n%s", err, table[1])
 			}
+			models = ""
 		}
 	}
 	if found < 3 {

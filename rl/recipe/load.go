@@ -132,20 +132,33 @@ func (d decoder) base() {
 		return
 	}
 	d.Over(below, func(at []string, table map[string]any) bool {
-		return slices.ContainsFunc(kindKeys[strings.Join(at, ".")], func(key string) bool { return table[key] != nil })
+		name := strings.Join(at, ".")
+		if len(at) == 2 && at[0] == "models" {
+			name = "models.NAME"
+		}
+		return slices.ContainsFunc(kindKeys[name], func(key string) bool { return table[key] != nil })
 	})
 	d.Tree()["base"] = ""
 }
 
 // kindKeys are the keys that say what a table is. One that has such a key does not go on from
 // that of the base.
-var kindKeys = map[string][]string{"model": {"path", "family"}, "task": {"name", "data", "source"}, "stage.algorithm": {"preset"}}
+var kindKeys = map[string][]string{"model": {"path", "family"}, "models.NAME": {"path", "copy"}, "task": {"name", "data", "source"}, "stage.algorithm": {"preset"}}
 
 // override applies PATH=VALUE. One of model.path stands in place of a model to make,
-// one of task.data in place of a family, one of task.verifier or task.starlark in place of the
+// one of the path of a model in place of a copy, one of task.data in place of a family, one of task.verifier or task.starlark in place of the
 // file's verifier with its options.
 func (d decoder) override(text string) {
 	p := d.Override(text)
+	if len(p) == 3 && p[0] == "models" && (p[2] == "path" || p[2] == "copy") {
+		models, _ := d.Tree()["models"].(map[string]any)
+		table, _ := models[p[1]].(map[string]any)
+		for _, f := range settings.Fields(&Member{}) {
+			if !f.Of(p[2]) && !d.Overridden(settings.Path{p[0], p[1], f.Key}) {
+				delete(table, f.Key)
+			}
+		}
+	}
 	if len(p) != 2 {
 		return
 	}

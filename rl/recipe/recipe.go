@@ -26,8 +26,9 @@ type Recipe struct {
 	// one line for people
 	About string `toml:"about"`
 
-	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, except
-	// that [model] with path or family, [task] with name, data or source, and [stage.algorithm] with
+	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, where a
+	// stage that the base lacks comes before the next one that it has, or last; but [model] with path or
+	// family, [models.NAME] with path or copy, [task] with name, data or source, and [stage.algorithm] with
 	// preset replace the whole table; the recipe of a run has no base, since it says everything itself
 	Base string `toml:"base"`
 
@@ -55,6 +56,9 @@ type Recipe struct {
 
 	// the model to train: an existing one (path), or a new one with random weights (family and dimensions)
 	Model Model `toml:"model"`
+
+	// models beside the policy, by names that formulas read: [models.teacher]
+	Models map[string]Member `toml:"models"`
 
 	// the problems: a procedural task (name, settings), or data (data, verifier)
 	Task Task `toml:"task"`
@@ -328,8 +332,13 @@ type Stage struct {
 
 	// leave the stage out, for example because the model of model.path has been through it
 	Skip bool `toml:"skip"`
-	SFT  `in:"sft"`
-	RL   `in:"rl"`
+
+	// who learns: the policy, or a model of [models] with copy, which has the place of the policy as long
+	// as the stage lasts: it draws, and is evaluated and saved
+	Trains string `toml:"trains" in:"sft,preference,rl" of:"trains" default:"policy"`
+
+	SFT `in:"sft"`
+	RL  `in:"rl"`
 
 	// steps between two checkpoints; 0: only at the end of the stage
 	CheckpointEvery int `toml:"checkpoint_every" in:"sft,preference,rl" range:"[0,inf)" unit:"steps" default:"100" default_rl:"10"`
@@ -362,15 +371,21 @@ type Stage struct {
 	// the method, as formulas: advantages, filters, the loss
 	Algorithm Algorithm `toml:"algorithm" in:"sft,preference,rl"`
 
-	played bool // its task is played in turns
+	played bool     // its task is played in turns
+	models []string // that formulas name beside those that every recipe has
 }
 
-// Variant implements [settings.Variant]: a stage without a best policy does not name it.
+// Variant implements [settings.Variant]: a stage without a best policy does not name it, nor one that
+// trains the policy who learns.
 func (s Stage) Variant() string {
+	var variants []string
 	if s.Best.Every > 0 {
-		return "best"
+		variants = append(variants, "best")
 	}
-	return ""
+	if s.Learner() != PolicyModel {
+		variants = append(variants, "trains")
+	}
+	return strings.Join(variants, " ")
 }
 
 // best are the keys of the best policy so far (arXiv 1803.08475): a frozen copy of the policy, which

@@ -34,8 +34,12 @@ func (d decoder) recipe() *Recipe {
 	}
 	d.model(&r.Model)
 	d.task(&r.Task)
+	d.models(&r)
 	d.stageList(&r)
 	d.teaching(&r)
+	if d.Failed() == 0 {
+		d.members(&r)
+	}
 	return &r
 }
 
@@ -63,7 +67,7 @@ func (d decoder) misplaced(r *Recipe) []string {
 
 // noHomes are tables whose keys nobody means by a bare name: lists, and formulas in place of
 // numbers.
-var noHomes = []string{"task.source", "stage.verifier", "stage.numbers", "stage.expect", "expect"}
+var noHomes = []string{"models.NAME", "task.source", "stage.verifier", "stage.numbers", "stage.expect", "expect"}
 
 // homes are the full names of a key, those of stages that learn from rewards first.
 func (d decoder) homes(key string) []string {
@@ -409,6 +413,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	}
 	before := d.Failed()
 	s.played = task.Episodic() != nil
+	s.models = slices.DeleteFunc(r.ModelNames(), func(name string) bool { return name == ReferenceModel })
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not just a number", s.Name)

@@ -269,7 +269,7 @@ func readScripts(st *recipe.Stage, stage int, faults *recipe.Faults) bool {
 // compile checks the reward of a stage and the verifiers that it declares, and that it has
 // the values that the method reads of it.
 func compile(st *recipe.Stage, stage int, played bool, faults *recipe.Faults) {
-	program, err := reward.Compile(st.Reward, st.Verifiers)
+	program, err := st.Program()
 	if err == nil && !played {
 		for _, fact := range program.Turns() {
 			faults.Fail(fmt.Sprintf("stage.%d.reward", stage), "it reads %s, which only tasks that are played in turns have; the problems of this recipe's task have one answer", fact)

@@ -107,7 +107,7 @@ func verdicts(made []algo.Made) ([]float64, map[string][]float64) {
 // paid are the rewards of the stage's own formula where it has any for right and wrong verdicts.
 func paid(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) func(made []algo.Made) ([]float64, map[string][]float64) {
 	return func(made []algo.Made) ([]float64, map[string][]float64) {
-		program, err := reward.Compile(st.Reward, st.Verifiers)
+		program, err := st.Program()
 		if err != nil {
 			return verdicts(made)
 		}

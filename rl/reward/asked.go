@@ -15,7 +15,7 @@ import (
 type Ask struct {
 	Column string // of the answer in [Completion.Asked]
 	After  string // "prompt", "completion", or "nothing": the completion's tokens after an end token
-	Model  string // "policy", "ref" or "ema"
+	Model  string // "policy", "ref", "ema", or a name of the recipe
 	text   string // in quotes, or row.NAME
 	of     func(texts [][]float64) []float64
 }
@@ -41,7 +41,7 @@ var scores = []fact{
 		Source:  "self-aligned reward: SAR, arXiv 2509.05489"}, answers},
 }
 
-// asked is the model that is asked.
+// asked is the model that is asked: one of these, or of those of the recipe.
 var asked = formula.Argument{Name: "model", Names: []string{"policy", "ref", "ema"}}
 
 // folds make the numbers of a fact of the log-probs of texts' tokens, of which each text has at
@@ -140,13 +140,13 @@ func answers(b *batch, call formula.Call) formula.Column {
 func (p *Program) Asks() []Ask { return asksOf(p.formula) }
 
 // AsksOf lists what models a formula asks, before its verifiers are there. What cannot
-// be compiled asks none.
-func AsksOf(text string, declared []Verifier) []Ask {
+// be compiled asks none. models are as those of [Compile].
+func AsksOf(text string, declared []Verifier, models ...string) []Ask {
 	names := []string{taskTerm}
 	for _, d := range declared {
 		names = append(names, d.Name)
 	}
-	p, err := checked(text, names)
+	p, err := checked(text, names, models)
 	if err != nil {
 		return nil
 	}

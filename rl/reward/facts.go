@@ -129,11 +129,14 @@ func Facts() []formula.Fact {
 
 // vocabulary is what the formula of a reward may name: the facts, and the verdicts
 // of terms.
-func vocabulary(terms []string) []formula.Fact {
+func vocabulary(terms, models []string) []formula.Fact {
 	var out []formula.Fact
 	for _, f := range facts {
 		f.Takes = slices.Clone(f.Takes)
 		for i := range f.Takes {
+			if f.Takes[i].Name == asked.Name {
+				f.Takes[i].Names = slices.Concat(asked.Names, models)
+			}
 			if f.Takes[i].Names == nil && !f.Takes[i].Count && !f.Takes[i].Text {
 				f.Takes[i].Names = terms // the name of a verdict
 			}

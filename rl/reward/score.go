@@ -30,9 +30,9 @@ type Program struct {
 // oneName is a formula that has no parts to tell of.
 var oneName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// Compile checks a formula and the verifiers that it may name. The error is of
-// type Errors.
-func Compile(text string, declared []Verifier) (*Program, error) {
+// Compile checks a formula and the verifiers that it may name. models are the names of models that
+// it may ask beside those that every run can have. The error is of type Errors.
+func Compile(text string, declared []Verifier, models ...string) (*Program, error) {
 	p := &Program{names: []string{taskTerm}, composed: len(declared) > 0 || !oneName.MatchString(strings.TrimSpace(text))}
 	var faults Errors
 	for i, d := range declared {
@@ -47,7 +47,7 @@ func Compile(text string, declared []Verifier) (*Program, error) {
 		return nil, faults
 	}
 	var err error
-	if p.formula, err = checked(text, p.names); err != nil {
+	if p.formula, err = checked(text, p.names, models); err != nil {
 		return nil, fromFormula(err)
 	}
 	if level, _, _ := p.formula.Level(rewardPart); level > formula.Completion {
@@ -61,9 +61,10 @@ func Compile(text string, declared []Verifier) (*Program, error) {
 	return p, nil
 }
 
-// checked compiles a formula over the facts and the verdicts of terms.
-func checked(text string, terms []string) (*formula.Program, error) {
-	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library(), Earlier: true}, vocabulary(terms))
+// checked compiles a formula over the facts, the verdicts of terms and models beside those that
+// every run can have.
+func checked(text string, terms, models []string) (*formula.Program, error) {
+	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library(), Earlier: true}, vocabulary(terms, models))
 }
 
 // Terms are the names of the terms that scores have, in their order.

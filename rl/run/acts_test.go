@@ -349,7 +349,7 @@ func (a *acting) course(other []string, sets ...string) []string {
 		}
 		stage, err := train.New(r.parts, at.Stage)
 		must(a.t, err)
-		must(a.t, r.parts.Cast.Begin())
+		must(a.t, r.parts.Cast.Begin(full, at.Stage))
 		for ; ; at.Step, at.Total = at.Step+1, at.Total+1 {
 			event, err := stage.Step(a.t.Context(), at)
 			if errors.Is(err, io.EOF) {
@@ -444,7 +444,11 @@ func (a *acting) keys(at, inside string, own, base map[string]any) []change {
 				continue
 			} // keys that need each other go back together
 		}
-		all = append(all, change{key: name, sets: []string{at + "." + name + "=" + tomlOf(base[key])}})
+		back := base[key]
+		if name == "trains" { // which the text of a stage has that does not train the policy
+			back = recipe.PolicyModel
+		}
+		all = append(all, change{key: name, sets: []string{at + "." + name + "=" + tomlOf(back)}})
 	}
 	return all
 }

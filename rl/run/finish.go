@@ -25,7 +25,7 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 		return nil, err
 	}
 	heldOut := r.parts.HeldOut.Problems
-	done, err := receipt.Of(r.folder.Dir(), r.parts.Recipe.Task, heldOut, r.state.Model, r.continued, caps, version)
+	done, err := receipt.Of(r.folder.Dir(), r.parts.Recipe.Task, heldOut, r.state.Model, r.origins, r.continued, caps, version)
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/reward"
 )
 
 // lengths are the keys of a stage that may change where a run continues: they say how long it is and
@@ -181,7 +180,7 @@ func onLength(st *recipe.Stage) (reasons []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := reward.Compile(st.Reward, st.Verifiers)
+	program, err := st.Program()
 	if err != nil {
 		return nil, err
 	}

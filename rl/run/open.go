@@ -91,11 +91,15 @@ func (o *opening) models() error {
 	if err != nil {
 		return err
 	}
+	full, notes, err := membersOf(o.Opened.Recipe)
+	if err != nil {
+		return err
+	}
 	if !o.Resume {
-		o.parts.Notes = startOf(found)
+		o.parts.Notes = slices.Concat(startOf(found), notes)
 	}
 	o.parts.Source, o.parts.Record = o.Opened.Source, train.NewRecord(o.Opened.Recipe)
-	o.parts.Cast, err = cast.Open(o.Opened.Recipe, found.Dir, o.Device)
+	o.parts.Cast, err = cast.Open(full, found.Dir, o.Device)
 	return err
 }
 
@@ -187,6 +191,9 @@ func (o *opening) makeFolder() (err error) {
 	if o.Replay != "" {
 		o.origin, err = o.sameOrigin(o.Replay)
 	}
+	if err == nil {
+		err = o.others(o.Replay)
+	}
 	if err != nil {
 		return err
 	}
@@ -205,6 +212,19 @@ func (o *opening) makeFolder() (err error) {
 	return err
 }
 
+// others hashes the other models of the run, and refuses those that are not what the run in a folder
+// began with; "": none.
+func (o *opening) others(dir string) (err error) {
+	var then origins
+	if o.origins, err = originsOf(o.parts.Cast); err == nil && dir != "" {
+		then, err = originsIn(dir)
+	}
+	if err != nil {
+		return err
+	}
+	return then.unchanged(o.origins, o.parts.Recipe, dir)
+}
+
 // findFolder finds a run folder and its newest whole checkpoint. A run that has checkpoints of which
 // none is whole, or that has lost them, is refused: it would start over and lose its logs.
 func (o *opening) findFolder() (err error) {
@@ -216,7 +236,10 @@ func (o *opening) findFolder() (err error) {
 			o.folder.Close()
 		}
 	}()
-	if o.found, o.damaged, err = o.folder.Latest(); err != nil || o.found != nil {
+	if o.found, o.damaged, err = o.folder.Latest(); err == nil {
+		err = o.others(o.Dir)
+	}
+	if err != nil || o.found != nil {
 		return err
 	}
 	if len(o.damaged) > 0 {
@@ -247,7 +270,7 @@ func (o *opening) logs() (err error) {
 func (o *opening) observers() error {
 	r := o.run
 	r.display = newDisplay(o.Show, o.Verbose)
-	r.standing = &standing{keep: r.parts.Recipe.Checkpoint.KeepBest, folder: r.folder, policy: r.parts.Cast.Policy}
+	r.standing = &standing{keep: r.parts.Recipe.Checkpoint.KeepBest, folder: r.folder, policy: r.parts.Cast.Policy, stages: r.parts.Recipe.Stages}
 	r.observers = []observer{
 		r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode},
 		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(), r.logs.alerts, r.display, r.folder.Dir()}, r.standing,
@@ -309,12 +332,22 @@ func (o *opening) state() error {
 func (r *run) start(origin *receipt.Origin) error {
 	r.state = r.want
 	r.state.Model = origin
-	if origin == nil {
-		return nil
+	if origin != nil {
+		if err := r.note(originFile, origin); err != nil {
+			return err
+		}
 	}
-	text, err := json.MarshalIndent(origin, "", "  ")
+	if r.origins != nil {
+		return r.note(modelsFile, r.origins)
+	}
+	return nil
+}
+
+// note writes what the run began with.
+func (r *run) note(file string, what any) error {
+	text, err := json.MarshalIndent(what, "", "  ")
 	if err != nil {
 		return err
 	}
-	return r.folder.WriteFile(originFile, append(text, '\n'))
+	return r.folder.WriteFile(file, append(text, '\n'))
 }

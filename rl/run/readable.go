@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -30,6 +31,31 @@ func modelOf(r *recipe.Recipe) (store.Found, error) {
 	return found, hint.With(err, "%s", advice)
 }
 
+// membersOf is a recipe in which the paths of models of [models] are folders or files of models; notes
+// say which model of a run is meant.
+func membersOf(r *recipe.Recipe) (full *recipe.Recipe, notes []string, err error) {
+	own := *r
+	own.Models = maps.Clone(r.Models)
+	faults := r.Faults()
+	for _, name := range r.ModelNames() {
+		m := own.Models[name]
+		if m.Path == "" {
+			continue
+		}
+		found, err := store.FindModel(m.Path, "")
+		if err != nil {
+			faults.Fail("models."+name+".path", "%w", err)
+			continue
+		}
+		if found.Note != "" {
+			notes = append(notes, name+" is "+found.Note)
+		}
+		m.Path = found.Dir
+		own.Models[name] = m
+	}
+	return &own, notes, faults.Err()
+}
+
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
 // it uses the device: a model without a tokenizer, prompts that are too long, problems
 // that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory. notes are
@@ -51,8 +77,12 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err 
 	if notes, err = readable(o, renderer); err != nil {
 		return plan, nil, err
 	}
-	plan, err = cast.Plan(o.Recipe, found.Dir, caps)
-	return plan, slices.Concat(startOf(found), notes, o.Notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
+	full, members, err := membersOf(o.Recipe)
+	if err != nil {
+		return plan, nil, err
+	}
+	plan, err = cast.Plan(full, found.Dir, caps)
+	return plan, slices.Concat(startOf(found), members, notes, o.Notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
 }
 
 // startOf says which model of another run a run starts from.

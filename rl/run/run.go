@@ -58,6 +58,7 @@ type run struct {
 	standing  *standing
 	observers []observer // of all events, in this order
 	state     State
+	origins   origins                // of its models of [models]; nil: there are none
 	want      State                  // what a checkpoint has to agree with
 	stage     train.Stage            // in progress
 	saved     int                    // steps of the newest checkpoint
@@ -152,6 +153,9 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		r.state.At.Step++
 		r.state.At.Total++
 		r.state.Sampled += int(e.Metrics.Sampled())
+		if err := r.parts.Cast.Renew(r.state.At.Step); err != nil {
+			return err
+		}
 		if err := r.tell(event{Kind: stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}
@@ -181,7 +185,7 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 				return err
 			}
 		}
-		if err := r.parts.Cast.Begin(); err != nil {
+		if err := r.parts.Cast.Begin(r.parts.Recipe, r.state.At.Stage); err != nil {
 			return err
 		}
 		r.state.Began = true

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,6 +78,59 @@ func unchanged(then, now *receipt.Origin, dir string) error {
 	}
 	return hint.With(fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes",
 		lines.ErrInput, dir, then.Folder), "restore the model, or start a new run in another folder")
+}
+
+// origins are what models of [models] were read from, by their names.
+type origins map[string][]*receipt.Origin
+
+// modelsFile says so in a run folder, before there is a checkpoint that does.
+const modelsFile = "models.json"
+
+// originsOf hashes them; nil: there are none.
+func originsOf(c *cast.Cast) (origins, error) {
+	var out origins
+	for _, name := range slices.Sorted(maps.Keys(c.Read)) {
+		for _, from := range c.Read[name] {
+			origin, err := receipt.OriginOf(from)
+			if err != nil {
+				return nil, fmt.Errorf("models.%s: %w", name, err)
+			}
+			if out == nil {
+				out = origins{}
+			}
+			out[name] = append(out[name], origin)
+		}
+	}
+	return out, nil
+}
+
+// originsIn are those that the run in a folder began with; nil: it does not say.
+func originsIn(dir string) (then origins, err error) {
+	file := filepath.Join(dir, modelsFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &then)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+	}
+	return then, err
+}
+
+// unchanged refuses models that are not those that a run began with.
+func (then origins) unchanged(now origins, r *recipe.Recipe, dir string) error {
+	faults := r.Faults()
+	for _, name := range slices.Sorted(maps.Keys(then)) {
+		same := slices.EqualFunc(then[name], now[name], func(a, b *receipt.Origin) bool { return slices.Equal(a.Files, b.Files) })
+		if !same {
+			err := fmt.Errorf("%s has changed since run %s began: the run would not come to the same bytes", r.Models[name].Path, dir)
+			faults.Fail("models."+name+".path", "%w", hint.With(err, "restore the model, or start a new run in another folder"))
+		}
+	}
+	return faults.Err()
 }
 
 // sameRecipe refuses a recipe that is not that of a run.

@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -56,6 +58,13 @@ type standing struct {
 	keep   bool
 	folder *store.Run
 	policy *cast.Policy
+	stages []recipe.Stage
+}
+
+// ofPolicy says whether the evaluations of a stage are of the policy, and not of another model that
+// the stage trains.
+func (s *standing) ofPolicy(stage string) bool {
+	return !slices.ContainsFunc(s.stages, func(st recipe.Stage) bool { return st.Name == stage && st.Learner() != recipe.PolicyModel })
 }
 
 // bestOutcomes has, beside a best model, the result of each held-out problem.
@@ -67,7 +76,7 @@ func (s *standing) on(e event) error {
 	if e.Kind == stepped {
 		result = e.HeldOut
 	}
-	if result == nil {
+	if result == nil || !s.ofPolicy(e.Stage) {
 		return nil
 	}
 	now := evaluationOf(record.HeldOut{Step: e.At.Total, Stage: e.Stage, Samples: result.Samples, Problems: result.Outcomes()})
@@ -185,7 +194,7 @@ func difference(from, to *Evaluation) *Difference {
 // resume goes back to where the run stood after a step, which it continues from. Of an evaluation
 // since then nothing is known: it is made again.
 func (s *standing) resume(dir string, step int) error {
-	start, err := heldOutIn(filepath.Join(dir, record.HeldOutFile))
+	start, err := heldOutIn(filepath.Join(dir, record.HeldOutFile), s.ofPolicy)
 	if err != nil {
 		return err
 	}
@@ -193,7 +202,7 @@ func (s *standing) resume(dir string, step int) error {
 	if model, err := store.BestModel(store.OS(), dir); err != nil {
 		return err
 	} else if model != nil && s.keep {
-		if best, err = heldOutIn(filepath.Join(model.Dir(), bestOutcomes)); err != nil {
+		if best, err = heldOutIn(filepath.Join(model.Dir(), bestOutcomes), s.ofPolicy); err != nil {
 			return err
 		}
 	}
@@ -215,9 +224,12 @@ func (s *standing) resume(dir string, step int) error {
 // errFirst ends the reading of a log after its first line.
 var errFirst = errors.New("that is all")
 
-// heldOutIn is the first evaluation of a file; nil: it has none.
-func heldOutIn(file string) (first *Evaluation, err error) {
+// heldOutIn is the first evaluation of a file that is of some stages; nil: it has none.
+func heldOutIn(file string, of func(stage string) bool) (first *Evaluation, err error) {
 	err = record.Each(file, func(_ int, line record.HeldOut) error {
+		if !of(line.Stage) {
+			return nil
+		}
 		first = evaluationOf(line)
 		return errFirst
 	})

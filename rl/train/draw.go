@@ -29,7 +29,7 @@ func newDrawer(p Parts, f *facts) (*drawer, error) {
 	st := &p.Recipe.Stages[f.index]
 	d := &drawer{facts: f, whole: st, collector: p.Collector}
 	var err error
-	if d.program, err = reward.Compile(st.Reward, st.Verifiers); err != nil {
+	if d.program, err = st.Program(); err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}
 	if d.when, err = st.Condition("second_chance/when"); err != nil {

@@ -118,6 +118,13 @@ func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
 	if i := strings.IndexAny(fact, ".("); i >= 0 {
 		family = fact[:i+1]
 	}
+	if _, model := f.recipe.Models[fact]; model && fact != recipe.ReferenceModel {
+		if by < asked {
+			return nil, true
+		}
+		own := ofModel(fact)
+		return &own, false
+	}
 	known := func(s supplier) bool { return s.fact == family }
 	if name, member := strings.CutSuffix(family, "."); !slices.ContainsFunc(suppliers, known) && f.verifier(name) > 0 {
 		if family = taskFact; member {

@@ -82,7 +82,7 @@ func stageOn(t *testing.T, kind string, rows []verify.Problem, text string) Stag
 	if p.HeldOut, err = NewHeldOut(r, p.Source, p.Collector); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Begin(); err != nil {
+	if err := c.Begin(r, 0); err != nil {
 		t.Fatal(err)
 	}
 	s, err := New(p, 0)

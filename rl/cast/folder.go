@@ -1,0 +1,125 @@
+package cast
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// folderModel is a frozen model of a folder. It has no state, and no stage changes it.
+type folderModel struct {
+	scoring
+	model *model.Model
+}
+
+// openFolder opens one, as [OpenModel] does.
+func openFolder(o opening) (member, error) {
+	f := o.folders[o.name]
+	m, err := load(o.dev, o.spec.Path, model.LoadOptions{Positions: o.positions, Dtype: f.config.Dtype, KVDtype: f.config.KVDtype, Frozen: true, Adapter: o.spec.Adapter})
+	if err != nil {
+		return nil, err
+	}
+	scorer, err := m.NewScorer(o.trainRows)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	return folderModel{scoring{scorer}, m}, nil
+}
+
+func (folderModel) begin() error { return nil }
+
+func (f folderModel) close() {
+	f.scoring.close()
+	f.model.Close()
+}
+
+// folderOf is what is known of a model of a folder before it lies on a device.
+type folderOf struct {
+	config  hf.Config
+	adapter *hf.AdapterConfig // nil: it has none
+	read    []string          // folders and files that it is read from
+}
+
+// meet reads the models of folders that a recipe uses, and refuses those whose tokens are not the
+// policy's or that have no room for its sequences.
+func (b *blueprint) meet(r *recipe.Recipe) error {
+	b.folders = map[string]folderOf{}
+	faults := r.Faults()
+	for _, w := range b.wants {
+		if w.spec == nil || w.spec.Path == "" {
+			continue
+		}
+		f, err := b.readFolder(w, sizesOf(r).positions)
+		if err != nil {
+			faults.Fail("models."+w.name+".path", "%w", err)
+		}
+		b.folders[w.name] = f
+	}
+	return faults.Err()
+}
+
+// readFolder reads one.
+func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
+	f, err := hf.ReadFolder(w.spec.Path)
+	if err != nil {
+		return of, err
+	}
+	defer func() { err = errors.Join(err, f.Tensors.Close()) }()
+	if w.spec.Adapter != "" {
+		if err := f.TakeHead(w.spec.Adapter); err != nil {
+			return of, err
+		}
+	}
+	of.config, of.read = f.Config, []string{w.spec.Path}
+	if d := w.spec.Dtype; d != "auto" {
+		of.config.Dtype = hf.Dtype(d)
+	}
+	if d := w.spec.KVDtype; d != "auto" {
+		of.config.KVDtype = hf.Dtype(d)
+	}
+	for _, dir := range []string{f.Dir, f.Adapter, w.spec.Adapter} {
+		if dir != "" && !slices.Contains(of.read, dir) {
+			of.read = append(of.read, dir)
+		}
+	}
+	if dir := cmp.Or(w.spec.Adapter, f.Adapter); dir != "" {
+		cfg, tensors, err := hf.OpenAdapter(f.Config, dir)
+		if err != nil {
+			return of, err
+		}
+		of.adapter = &cfg
+		if err := tensors.Close(); err != nil {
+			return of, err
+		}
+	}
+	if most := f.Config.MaxPositions; positions > most {
+		err := fmt.Errorf("the recipe asks for sequences of %d tokens, but the context of model %s has %d (max_position_embeddings)", positions, w.name, most)
+		return of, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
+	}
+	return of, b.sameTokens(w.name, f)
+}
+
+// sameTokens refuses a model that reads ids of the policy as other tokens.
+func (b *blueprint) sameTokens(name string, f *hf.Folder) error {
+	advice := "only a model with the policy's tokens can score them: take one of the same family"
+	if f.Tokenizer == nil {
+		return fmt.Errorf("model %s has no tokenizer.json, which would say that its tokens are those of the policy", name)
+	}
+	if id := b.tokenizer.Unlike(f.Tokenizer); id >= 0 {
+		return hint.With(fmt.Errorf("id %d is %s in model %s and %s in the policy; accepted: a model with the same tokens", id, terminal.Quote(f.Tokenizer.Token(id)), name, terminal.Quote(b.tokenizer.Token(id))), "%s", advice)
+	}
+	for id := f.Config.Vocab; id < b.tokenizer.Vocab(); id++ {
+		if token := b.tokenizer.Token(id); token != "" {
+			return hint.With(fmt.Errorf("id %d is %s in the policy, and model %s has only the ids 0 to %d; accepted: a model with the same tokens", id, terminal.Quote(token), name, f.Config.Vocab-1), "%s", advice)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package recipe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/reward"
+)
+
+// Names of models that every recipe has without a table of their own.
+const (
+	PolicyModel    = "policy" // the one that is trained, unless a stage says who is
+	ReferenceModel = "ref"    // the only one that may have a table in [models]
+)
+
+// Member is a model of the run beside the policy. It is one of a folder, or a copy of the policy.
+type Member struct {
+	// an existing model with the policy's tokens, which is never trained: a Hugging Face folder, a .gguf
+	// file, a run or a checkpoint
+	Path string `toml:"path" of:"path"`
+
+	// a PEFT folder, whose adapter is added to the model of path
+	Adapter string `toml:"adapter" of:"path"`
+
+	// storage of the matrices of path; auto: as it was trained, else f32
+	Dtype string `toml:"dtype" of:"path" choice:"auto,f32,bf16,q8_0,q4_0" default:"auto"`
+
+	// storage of keys and values of path; auto: as it was trained, else f32
+	KVDtype string `toml:"kv_dtype" of:"path" choice:"auto,f32,bf16" default:"auto"`
+
+	// policy: a copy of the model that a stage trains, as it was when the stage began. A copy that some
+	// stage trains itself is made once, of the policy, when the first stage begins that trains or reads it
+	Copy string `toml:"copy" of:"copy" choice:"policy"`
+
+	// the copy is made again after every so many steps of a stage; 0: only when a stage begins
+	Renew int `toml:"renew" of:"copy" range:"[0,1000000000]" unit:"steps"`
+
+	// the copy moves this share of the way to the model that is trained, at each update of a stage of kind
+	// rl: a moving average; 0: it stays
+	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
+}
+
+// Variant implements [settings.Variant].
+func (m Member) Variant() string {
+	if m.Copy != "" {
+		return "copy"
+	}
+	return "path"
+}
+
+// ModelNames are the names of the models that have a table in [models], sorted.
+func (r *Recipe) ModelNames() []string { return slices.Sorted(maps.Keys(r.Models)) }
+
+// Trained says whether some stage trains a model of [models].
+func (r *Recipe) Trained(name string) bool {
+	return slices.ContainsFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Learner() == name })
+}
+
+// Learner is the model that a stage trains or, if its kind is eval, measures.
+func (s *Stage) Learner() string { return cmp.Or(s.Trains, PolicyModel) }
+
+// First is the recipe of the first n stages, with the models that these use.
+func (r *Recipe) First(n int) *Recipe {
+	first := *r
+	first.Stages = r.Stages[:n]
+	first.Models = nil
+	for _, name := range r.ModelNames() {
+		if first.uses(name) {
+			if first.Models == nil {
+				first.Models = map[string]Member{}
+			}
+			first.Models[name] = r.Models[name]
+		}
+	}
+	return &first
+}
+
+// uses says whether some stage trains or asks a model, also one that is left out.
+func (r *Recipe) uses(name string) bool {
+	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
+		st.Skip = false
+		return st.Learner() == name || st.Asks(name)
+	})
+}
+
+// FirstUse is the index of the first stage that trains or asks a model of [models]; the number of
+// stages: none does.
+func (r *Recipe) FirstUse(name string) int {
+	i := slices.IndexFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Learner() == name || st.Asks(name) })
+	if i < 0 {
+		return len(r.Stages)
+	}
+	return i
+}
+
+// Facts are what the formulas of a stage read, of its method, of conditions on groups, and before
+// sampling; those of its reward are known to its program. A stage that is left out reads none.
+func (s *Stage) Facts() []string {
+	if s.Skip || s.Kind == KindEval {
+		return nil
+	}
+	reads, err := s.Reads()
+	if err != nil { // a stage that no recipe was read for
+		return nil
+	}
+	if s.Kind == KindRL {
+		before, err := s.Before()
+		if err != nil {
+			return nil
+		}
+		reads = append(reads, before.Needs()...)
+	}
+	return reads
+}
+
+// Texts are the texts that the reward of a stage has models score.
+func (s *Stage) Texts() []reward.Ask {
+	if s.Skip || s.Kind != KindRL {
+		return nil
+	}
+	return reward.AsksOf(s.Reward, s.Verifiers, s.models...)
+}
+
+// Program is the reward of a stage.
+func (s *Stage) Program() (*reward.Program, error) {
+	return reward.Compile(s.Reward, s.Verifiers, s.models...)
+}
+
+// Asks says whether a stage has a model say something: of the tokens that were drawn, or of texts.
+func (s *Stage) Asks(name string) bool {
+	facts := s.Facts()
+	return slices.Contains(facts, name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
+		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name })
+}
+
+var modelName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// models checks the tables of models, before stages name them.
+func (d decoder) models(r *Recipe) {
+	tables, _ := d.Tree()["models"].(map[string]any)
+	for _, name := range r.ModelNames() {
+		at, m := settings.Path{"models", name}, r.Models[name]
+		t, _ := tables[name].(map[string]any)
+		if why := reserved(name); why != "" {
+			d.Fail(at, "[models.%s]: the name %s", name, why)
+		}
+		_, path := t["path"]
+		_, copied := t["copy"]
+		switch {
+		case path && copied:
+			d.Fail(at.With("copy"), "models.%s.copy cannot be set together with models.%s.path: remove one of them", name, name)
+			continue
+		case !path && !copied || path && m.Path == "":
+			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\"", name)
+			continue
+		}
+		for _, f := range settings.Fields(&m) {
+			if _, given := t[f.Key]; given && !f.Of(m.Variant()) {
+				d.Fail(at.With(f.Key), "models.%s.%s cannot be set together with models.%s.%s: remove one of them", name, f.Key, name, m.Variant())
+			}
+		}
+		if m.Renew > 0 && m.Follow > 0 {
+			d.Fail(at.With("renew"), "models.%s.renew = %d does not go with follow = %v: a copy stays until it is made again, or moves at each update", name, m.Renew, m.Follow)
+		}
+		if m.Path != "" {
+			m.Path = d.absolute(at.With("path"), m.Path)
+		}
+		if m.Adapter != "" {
+			m.Adapter = d.absolute(at.With("adapter"), m.Adapter)
+		}
+		settings.Clear(&m)
+		r.Models[name] = m
+	}
+}
+
+// reserved says why a model cannot have a name; "": it can.
+func reserved(name string) string {
+	switch {
+	case name == ReferenceModel:
+		return ""
+	case !modelName.MatchString(name):
+		return "is not accepted; accepted: lower-case letters, digits and _, such as teacher"
+	case name == PolicyModel:
+		return "is that of the model of [model]"
+	case name == "ema":
+		return "is that of the average whose share ema_decay of a stage says; give a moving average of your own another name"
+	}
+	meaning := algo.Taken(name)
+	for _, f := range reward.Facts() {
+		if family, _, _ := strings.Cut(f.Name, "."); family == name {
+			meaning = "a fact of rewards"
+		}
+	}
+	for _, p := range reward.Parts() {
+		if part, _, _ := strings.Cut(p.Name, "("); part == name {
+			meaning = "a formula of rewards"
+		}
+	}
+	for _, m := range metrics.Table() {
+		if area, _, _ := strings.Cut(m.Name, "/"); area == name {
+			meaning = "where metrics such as " + m.Name + " are"
+		}
+	}
+	if meaning == "" {
+		return ""
+	}
+	return "is reserved: it is " + meaning + "; choose another one, such as teacher"
+}
+
+// members checks who trains and who is asked.
+func (d decoder) members(r *Recipe) {
+	last := -1
+	for i := range r.Stages {
+		st, at := &r.Stages[i], settings.Path{"stage", strconv.Itoa(i)}
+		for _, v := range st.Verifiers {
+			if _, model := r.Models[v.Name]; model {
+				d.Fail(at.With("verifier"), "stage %s calls a verifier %s, which is a model of [models]: give one of them another name", st.Name, v.Name)
+			}
+		}
+		if st.Skip {
+			continue
+		}
+		last = i
+		d.trains(r, st, at.With("trains"))
+	}
+	if last >= 0 && r.Stages[last].Learner() != PolicyModel {
+		p := settings.Path{"stage", strconv.Itoa(last), "trains"}
+		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), r.Stages[last].Trains)
+	}
+	for _, name := range r.ModelNames() {
+		if !r.uses(name) {
+			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, and no stage trains it", name, name)
+			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table", name))
+		}
+	}
+}
+
+// trains checks who learns in a stage.
+func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
+	who := st.Learner()
+	if who == PolicyModel {
+		return
+	}
+	m, known := r.Models[who]
+	var problem string
+	switch {
+	case !known:
+		problem = "there is no [models." + who + "]" + settings.DidYouMean(who, append(r.ModelNames(), PolicyModel), "")
+	case who == ReferenceModel:
+		problem = "ref is what the stage began with; give the model that learns a name of its own"
+	case m.Path != "":
+		problem = "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\""
+	case m.Renew > 0 || m.Follow > 0:
+		problem = "a copy with renew or follow is made of the policy again and again; remove these keys from [models." + who + "]"
+	case st.Asks(who):
+		problem = "its formulas read " + who + ", but that is who learns: write logp, or old for the log-prob when the token was drawn"
+	case slices.ContainsFunc(st.Facts(), func(f string) bool { return f == "value" || f == "old_value" || f == "prompt_value" }):
+		problem = "its formulas read the value head, which is the policy's"
+	default:
+		return
+	}
+	d.Fail(at, "%s = %q: %w", d.Name(at), who, errors.New(problem))
+}

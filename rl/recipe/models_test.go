@@ -1,0 +1,125 @@
+package recipe
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// withModels is a recipe whose second stage learns from a teacher, which the first one trains.
+const withModels = `base = "chain-sum-tiny"
+[models.teacher]
+copy = "policy"
+[[stage]]
+name = "warm-up"
+trains = "teacher"
+[[stage]]
+name = "rl"
+[stage.algorithm]
+preset = "grpo"
+penalty = "0.1*square(logp - teacher)/2"
+`
+
+// TestModels: a recipe names models, and is the same when it is written and read again. What uses a
+// model follows from the text.
+func TestModels(t *testing.T) {
+	r, err := Parse("mine.toml", withModels+"[models.far]\npath = \"there\"\nadapter = \"beside\"\ndtype = \"q8_0\"\n[models.ref]\ncopy = \"policy\"\nrenew = 5\n",
+		[]string{"stage.rl.reward=task + score_of(row.answer, prompt, far)", "stage.rl.algorithm.metrics={\"my/x\" = \"step_token_mean(old - ref)\"}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameAgain(t, r)
+	folder, err := filepath.Abs("there")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := r.Models["far"]
+	if far.Path != filepath.ToSlash(folder) || !filepath.IsAbs(filepath.FromSlash(far.Adapter)) || far.Dtype != "q8_0" || far.KVDtype != "auto" {
+		t.Errorf("%+v", far)
+	}
+	if got := r.ModelNames(); !slices.Equal(got, []string{"far", "ref", "teacher"}) {
+		t.Error(got)
+	}
+	for name, want := range map[string]struct {
+		first   int
+		trained bool
+		asks    []bool // by stage
+	}{"far": {1, false, []bool{false, true}}, "ref": {1, false, []bool{false, true}}, "teacher": {0, true, []bool{false, true}}, "nobody": {2, false, []bool{false, false}}} {
+		if got := r.FirstUse(name); got != want.first || r.Trained(name) != want.trained {
+			t.Errorf("%s: first used by stage %d, trained %t", name, got, r.Trained(name))
+		}
+		for i := range r.Stages {
+			if got := r.Stages[i].Asks(name); got != want.asks[i] {
+				t.Errorf("stage %d asks %s: %t", i, name, got)
+			}
+		}
+	}
+	method, err := r.Stages[1].Compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"teacher/kl": true, "teacher/logp": true, "far/kl": false, "ref/kl": false, "my/x": true} {
+		if got := slices.Contains(method.Metrics(), name); got != want {
+			t.Errorf("metric %s: %t", name, got)
+		}
+	}
+	if plain, err := Load("chain-sum-tiny", nil); err != nil || strings.Contains(plain.Resolved(), "models") || strings.Contains(plain.Resolved(), "trains") {
+		t.Errorf("a recipe without models names them: %v", err)
+	}
+}
+
+// TestModelsOverridden: an override of a path stands in place of a copy, and a table that says what
+// its model is in place of that of the base.
+func TestModelsOverridden(t *testing.T) {
+	r, err := Parse("mine.toml", strings.Replace(withModels, "trains = \"teacher\"\n", "", 1)+"[models.slow]\ncopy = \"policy\"\nfollow = 0.1\n",
+		[]string{"models.teacher.path=there", "models.slow.path=here", "stage.rl.algorithm.penalty=0*(teacher + slow)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Models["slow"]; filepath.Base(m.Path) != "here" || m.Copy != "" || m.Follow != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestModelFaults: what is wrong with a model is told with its place, what was found and what is
+// accepted.
+func TestModelFaults(t *testing.T) {
+	const reads = "[[stage]]\nname = \"rl\"\n[stage.algorithm]\npreset = \"grpo\"\npenalty = \"0.1*square(logp - teacher)/2\"\n"
+	const head, teacher = "base = \"chain-sum-tiny\"\n", "[models.teacher]\ncopy = \"policy\"\n"
+	for _, c := range []struct{ about, text, want string }{
+		{"an unknown name", head + reads, "mine.toml:6:1: stage.rl.algorithm.penalty: column 19: unknown name teacher"},
+		{"one that is nearly right", head + teacher + strings.Replace(reads, "teacher", "techer", 1), "did you mean teacher?"},
+		{"a reserved name", head + "[models.policy]\ncopy = \"policy\"\n", "mine.toml:2:9: [models.policy]: the name is that of the model of [model]"},
+		{"the name of an average", head + "[models.ema]\ncopy = \"policy\"\nfollow = 0.1\n", "mine.toml:2:9: [models.ema]: the name is that of the average whose share ema_decay of a stage says"},
+		{"the name of a fact", head + "[models.entropy]\ncopy = \"policy\"\n", "the name is reserved: it is a fact; choose another one, such as teacher"},
+		{"the name of a fact of rewards", head + "[models.words]\ncopy = \"policy\"\n", "the name is reserved: it is a fact of rewards"},
+		{"the name of a function", head + "[models.mean]\ncopy = \"policy\"\n", "the name is reserved: it is a function"},
+		{"the name of a formula", head + "[models.k2]\ncopy = \"policy\"\n", "the name is reserved: it is a named formula, or a number of one"},
+		{"the name of a number", head + "[models.clip_high]\ncopy = \"policy\"\n", "the name is reserved: it is"},
+		{"the name of metrics", head + "[models.optim]\ncopy = \"policy\"\n", "the name is reserved: it is where metrics such as optim/"},
+		{"no name", head + "[models.Teacher]\ncopy = \"policy\"\n", "the name is not accepted; accepted: lower-case letters, digits and _, such as teacher"},
+		{"the name of a verifier", head + teacher + "[[stage]]\nname = \"rl\"\n[[stage.verifier]]\nname = \"teacher\"\nverifier = \"format\"\n", "which is a model of [models]: give one of them another name"},
+		{"no table", head + "models = 3\n", "mine.toml:2:1: models = 3 is a whole number; accepted: a table"},
+		{"no table of its own", head + "models = {teacher = 3}\n", "models.teacher = 3 is a whole number; accepted: a table [models.teacher]"},
+		{"an unknown key", head + "[models.teacher]\npth = \"x\"\n", "mine.toml:3:1: unknown key models.teacher.pth; did you mean path?"},
+		{"nothing", head + "[models.teacher]\ndtype = \"bf16\"\n" + reads, "[models.teacher] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\""},
+		{"both", head + "[models.teacher]\npath = \"x\"\ncopy = \"policy\"\n" + reads, "mine.toml:4:1: models.teacher.copy cannot be set together with models.teacher.path"},
+		{"keys of the other", head + "[models.teacher]\npath = \"x\"\nrenew = 3\n" + reads, "mine.toml:4:1: models.teacher.renew cannot be set together with models.teacher.path"},
+		{"a copy in a storage", head + teacher + "dtype = \"bf16\"\n" + reads, "mine.toml:4:1: models.teacher.dtype cannot be set together with models.teacher.copy"},
+		{"a copy of another, which might copy this one", head + "[models.a]\ncopy = \"b\"\n[models.b]\ncopy = \"a\"\n", "mine.toml:3:1: models.a.copy = \"b\" is not known; accepted: policy"},
+		{"a copy that stays and moves", head + teacher + "renew = 2\nfollow = 0.5\n" + reads, "mine.toml:4:1: models.teacher.renew = 2 does not go with follow = 0.5"},
+		{"one that nothing uses", head + teacher, "mine.toml:2:9: [models.teacher] is used by nothing: no formula reads teacher, no reward asks it, and no stage trains it"},
+		{"an unknown learner", head + teacher + reads + "[[stage]]\nname = \"warm-up\"\ntrains = \"techer\"\n", "mine.toml:11:1: stage.warm-up.trains = \"techer\": there is no [models.techer]; did you mean teacher?"},
+		{"a learner of a folder", head + "[models.teacher]\npath = \"x\"\n" + reads + "[[stage]]\nname = \"warm-up\"\ntrains = \"teacher\"\n", "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\""},
+		{"a learner that is made again", head + teacher + "renew = 3\n" + reads + "[[stage]]\nname = \"warm-up\"\ntrains = \"teacher\"\n", "a copy with renew or follow is made of the policy again and again"},
+		{"a learner that is read", head + teacher + reads + "[[stage]]\nname = \"more\"\nkind = \"rl\"\n[[stage]]\nname = \"rl\"\ntrains = \"teacher\"\n", "its formulas read teacher, but that is who learns"},
+		{"a learner with the policy's head", head + teacher + reads + "[[stage]]\nname = \"more\"\nkind = \"rl\"\ntrains = \"teacher\"\n[stage.algorithm]\npreset = \"ppo\"\n[[stage]]\nname = \"last\"\nkind = \"eval\"\n", "its formulas read the value head, which is the policy's"},
+		{"a run without a policy in the end", head + teacher + strings.Replace(reads, "[stage.algorithm]", "steps = 3\n[stage.algorithm]", 1) + "[[stage]]\nname = \"more\"\nkind = \"rl\"\ntrains = \"teacher\"\n", "stage.more.trains = \"teacher\", but a run ends with its policy"},
+	} {
+		_, err := Parse("mine.toml", c.text, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.about, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/receipt"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// withoutReward are the overrides of a small run without what it is paid by and held by.
+var withoutReward = slices.DeleteFunc(slices.Clone(smallRun), func(set string) bool {
+	return strings.HasPrefix(set, "stage.rl.reward") || strings.HasPrefix(set, "stage.rl.algorithm")
+})
+
+// trainText trains a small run of a recipe that is laid over countdown-short.
+func trainText(t *testing.T, dev gpu.Device, dir, text string, resume bool, overrides ...string) error {
+	t.Helper()
+	four := []string{"task.settings.numbers=4", "task.settings.max_number=22", "task.settings.max_total=45"}
+	r, err := recipe.Parse("mine.toml", "base = \"countdown-short\"\n"+text, slices.Concat(four, withoutReward, overrides))
+	if err != nil {
+		return err
+	}
+	_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: resume, Device: dev, Show: &bytes.Buffer{}})
+	return err
+}
+
+// copies are models that are made of the policy, and metrics that hold them against it.
+const copies = `
+[models.twin]
+copy = "policy"
+[models.past]
+copy = "policy"
+renew = 2
+[models.slow]
+copy = "policy"
+follow = 0.5
+[[stage]]
+name = "rl"
+[stage.algorithm]
+penalty = "0.05*square(logp - twin)/2 + 0.01*slow"
+[stage.algorithm.metrics]
+"my/twin" = "step_token_mean(twin == old)"
+"my/past" = "step_token_mean(past == old)"
+"my/slow" = "step_token_mean(slow == old)"
+`
+
+// TestCopies: a copy is the policy to the last bit when it is made, and then stays, is made again, or
+// moves. A run with copies comes to the same bytes from each of its checkpoints. Of an adapter they
+// are adapters.
+func TestCopies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	for name, more := range map[string][]string{"whole": nil, "adapter": {"model.dtype=q8_0", "model.lora.rank=3"}} {
+		t.Run(name, func(t *testing.T) {
+			dev, dir := tester(t), t.TempDir()
+			more := append(slices.Clone(more), `stage.rl.reward=exp(mean_score_of(row.answer, prompt, past)) + random`)
+			must(t, trainText(t, dev, dir, copies, false, more...))
+			rows := metricRows(t, dir, "my/twin")
+			if len(rows) != 4 {
+				t.Fatalf("%d steps", len(rows))
+			}
+			for step, row := range rows {
+				for metric, equal := range map[string]bool{"my/twin": step == 0, "my/past": step%2 == 0, "my/slow": step == 0} {
+					if share := row[metric].(float64); (share == 1) != equal {
+						t.Errorf("step %d: %s is %v", step+1, metric, share)
+					}
+				}
+				for _, metric := range []string{"twin/kl", "twin/logp", "slow/logp"} {
+					if x, there := row[metric].(float64); !there || math.IsNaN(x) || strings.HasSuffix(metric, "logp") && x >= 0 {
+						t.Errorf("step %d: %s is %v", step+1, metric, row[metric])
+					}
+				}
+				if row["policy/mismatch_kl"] != 0.0 {
+					t.Errorf("step %d: sampler and trainer differ", step+1)
+				}
+			}
+			want, all := runFiles(t, dir), checkpointDirs(t, dir)
+			for _, keep := range []int{len(all) - 4, len(all) - 1} {
+				again := copyRun(t, dir)
+				for _, c := range checkpointDirs(t, again)[keep:] {
+					must(t, os.RemoveAll(c))
+				}
+				must(t, trainText(t, dev, again, copies, true, more...))
+				sameRun(t, runFiles(t, again), want)
+			}
+		})
+	}
+}
+
+// taught is a run that makes its own teacher, of the warm-up's model.
+const taught = `
+[models.teacher]
+copy = "policy"
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "teach"
+kind = "rl"
+trains = "teacher"
+steps = 2
+prompts_per_step = 4
+group_size = 4
+reward = "random"
+eval_every = 1
+eval_problems = 4
+checkpoint_every = 1
+[[stage]]
+name = "rl"
+[stage.algorithm]
+penalty = "0.05*square(logp - teacher)/2"
+[stage.algorithm.metrics]
+"my/teacher" = "step_token_mean(teacher == old)"
+`
+
+// TestTrains: a stage that trains another model draws with it, evaluates and saves it, and leaves the
+// policy as it was, to the byte; the policy goes on from there. Sampler and trainer agree to the bit
+// through all exchanges, and a run that is killed comes to the same bytes.
+func TestTrains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	for name, more := range map[string][]string{"whole in bf16": {"model.dtype=bf16"}, "adapter": {"model.dtype=q8_0", "model.lora.rank=3"}} {
+		t.Run(name, func(t *testing.T) {
+			dev, dir := tester(t), t.TempDir()
+			must(t, trainText(t, dev, dir, taught, false, more...))
+			weights := "model.safetensors"
+			if name == "adapter" {
+				weights = "adapter_model.safetensors"
+			}
+			const other = "models/teacher.safetensors"
+			file := func(step int, name string) string {
+				data, err := os.ReadFile(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", step), filepath.FromSlash(name)))
+				must(t, err)
+				return string(data)
+			}
+			const warm, teach = 5 + 3, 5 + 3 + 2
+			policy, teacher := file(warm, weights), file(teach, weights)
+			switch {
+			case policy == teacher:
+				t.Error("the teacher has not learned")
+			case file(teach-1, other) != policy || file(teach, other) != policy:
+				t.Error("the policy has changed while the teacher learned")
+			case file(teach+1, other) != teacher || file(teach+4, other) != teacher:
+				t.Error("the teacher has changed while the policy learned")
+			case file(teach+1, weights) == policy:
+				t.Error("the policy has not learned")
+			}
+			for _, row := range metricRows(t, dir, "policy/compared") {
+				if row["policy/mismatch_kl"] != 0.0 || row["policy/compared"] != row["policy/equal"] {
+					t.Errorf("step %v: sampler and trainer differ: %v", row["step"], row)
+				}
+				if _, asks := row["teacher/kl"]; asks != (row["stage"] == "rl") {
+					t.Errorf("step %v of %v asks the teacher: %t", row["step"], row["stage"], asks)
+				}
+			}
+			for _, row := range metricRows(t, dir, "my/teacher") {
+				if row["my/teacher"].(float64) == 1 {
+					t.Errorf("step %v: the teacher is the policy", row["step"])
+				}
+			}
+			var stands Standing
+			text, err := os.ReadFile(filepath.Join(dir, store.ResultFile))
+			must(t, err)
+			must(t, json.Unmarshal(text, &stands))
+			if stands.Start.Stage != "warm-up" || stands.Best.Stage == "teach" || stands.Last.Stage != "rl" {
+				t.Errorf("the run stands by %s, %s and %s", stands.Start.Stage, stands.Best.Stage, stands.Last.Stage)
+			}
+			want, all := runFiles(t, dir), checkpointDirs(t, dir)
+			for keep := len(all) - 7; keep < len(all); keep++ { // from the end of the warm-up on
+				if keep%2 == 0 || name == "adapter" && keep%3 != 0 {
+					continue
+				}
+				again := copyRun(t, dir)
+				for _, c := range checkpointDirs(t, again)[keep:] {
+					must(t, os.RemoveAll(c))
+				}
+				must(t, trainText(t, dev, again, taught, true, more...))
+				sameRun(t, runFiles(t, again), want)
+			}
+		})
+	}
+}
+
+// fromFolder is a recipe whose policy is compared with a model of a folder.
+func fromFolder(folder string) string {
+	return "[models.teacher]\npath = '" + folder + "'\n" + `[[stage]]
+name = "rl"
+reward = "score_of('7', prompt, teacher) + random"
+[stage.algorithm]
+penalty = "0.05*square(logp - teacher)/2"
+`
+}
+
+// TestFolderScores: a model of a folder says the bits that rlzero score says of the same tokens, at
+// the temperature of the stage, in whatever company. Its files are in the receipt, and a run goes on
+// only while they are what they were.
+func TestFolderScores(t *testing.T) {
+	dev := first(t)
+	if testing.Short() {
+		dev = tester(t)
+	}
+	from := t.TempDir()
+	trainOn(t, dev, from, false, append(slices.Clone(smallRun), "seed=2", "stage.rl.skip=true")...)
+	found, err := store.FindModel(from, "")
+	must(t, err)
+	folder := copyRun(t, found.Dir)
+	dir := t.TempDir()
+	must(t, trainText(t, dev, dir, fromFolder(folder), false))
+
+	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	must(t, err)
+	c, err := cast.Open(r, "", dev)
+	must(t, err)
+	defer c.Close()
+	ids := []int{4, 7, 3, 9, 12, 5, 2, 8}
+	var views []rollout.View
+	for _, cut := range []int{8, 5, 7} {
+		views = append(views, rollout.View{IDs: append(slices.Clone(ids[:cut-1]), ids[cut%4]), Spans: []rollout.Span{{From: 3, To: cut}}, Temperature: 0.7})
+	}
+	rows, err := c.Supply("teacher", views)
+	must(t, err)
+	model, err := cast.OpenModel(dev, folder, "", "", "")
+	must(t, err)
+	defer model.Close()
+	for i, v := range views {
+		line, err := json.Marshal(map[string]any{"ids": v.IDs})
+		must(t, err)
+		var out bytes.Buffer
+		must(t, infer.Score(model, "test", bytes.NewReader(line), &out, v.Temperature, infer.ChatOptions{}))
+		var said struct{ Logprobs []*float32 }
+		must(t, json.Unmarshal(out.Bytes(), &said))
+		for k, x := range rows[i] {
+			if want := float64(*said.Logprobs[3+k]); x != want {
+				t.Errorf("view %d, token %d: %v, and rlzero score says %v", i, 3+k, x, want)
+			}
+		}
+	}
+	alone, err := c.Supply("teacher", views[1:2])
+	must(t, err)
+	if !slices.Equal(alone[0], rows[1]) {
+		t.Errorf("%v alone and %v among others", alone[0], rows[1])
+	}
+
+	text, err := os.ReadFile(filepath.Join(dir, receipt.File))
+	must(t, err)
+	weights, err := os.ReadFile(filepath.Join(folder, "model.safetensors"))
+	must(t, err)
+	if !strings.Contains(string(text), `"teacher"`) || !strings.Contains(string(text), receipt.Sum(weights)) {
+		t.Errorf("the receipt lacks the teacher: %s", text)
+	}
+	weights[len(weights)-1] ^= 1
+	must(t, os.WriteFile(filepath.Join(folder, "model.safetensors"), weights, 0o644))
+	err = trainText(t, dev, dir, fromFolder(folder), true)
+	if want := "models.teacher.path: " + folder + " has changed since run " + dir + " began"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// TestFolderFaults: a folder that cannot be asked is refused before a run begins, with the place in
+// the recipe.
+func TestFolderFaults(t *testing.T) {
+	dev := tester(t)
+	from := t.TempDir()
+	trainOn(t, dev, from, false, append(slices.Clone(smallRun), "stage.rl.skip=true", "stage.warm-up.hold_steps=1", "stage.warm-up.decay_steps=1")...)
+	found, err := store.FindModel(from, "")
+	must(t, err)
+	changed := func(name string, change func(text string) string) string {
+		dir := copyRun(t, found.Dir)
+		file := filepath.Join(dir, name)
+		text, err := os.ReadFile(file)
+		must(t, err)
+		if now := change(string(text)); now != string(text) {
+			must(t, os.WriteFile(file, []byte(now), 0o644))
+		} else {
+			t.Fatalf("%s is as it was", name)
+		}
+		return dir
+	}
+	none := copyRun(t, found.Dir)
+	must(t, os.Remove(filepath.Join(none, "tokenizer.json")))
+	config, err := hf.ReadFolder(found.Dir)
+	must(t, err)
+	must(t, config.Tensors.Close())
+	plus, _ := config.Tokenizer.ID("+")
+	for _, c := range []struct{ about, folder, want string }{
+		{"none", filepath.Join(found.Dir, "nowhere"), "no such file"},
+		{"no model", t.TempDir(), "has no config.json and no checkpoints"},
+		{"no tokens", none, "model teacher has no tokenizer.json"},
+		{"other tokens", changed("tokenizer.json", func(s string) string {
+			return strings.NewReplacer(`"+":`, `"-":`, `"-":`, `"+":`).Replace(s)
+		}), fmt.Sprintf(`id %d is "-" in model teacher and "+" in the policy; accepted: a model with the same tokens`, plus)},
+		{"no room", changed("config.json", func(s string) string {
+			return strings.Replace(s, `"max_position_embeddings": 64`, `"max_position_embeddings": 9`, 1)
+		}), "but the context of model teacher has 9"},
+		{"a damaged file", changed("model.safetensors", func(s string) string { return s[:len(s)-4] }), "model.safetensors"},
+	} {
+		err := trainText(t, dev, t.TempDir(), fromFolder(c.folder), false)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mine.toml:3:1: models.teacher.path") {
+			t.Errorf("%s: %v\nwant mine.toml:3:1: models.teacher.path and %s", c.about, err, c.want)
+		}
+	}
+	// A policy with more words than the model of the folder.
+	if err := trainText(t, dev, t.TempDir(), fromFolder(found.Dir), false, "task.settings.max_total=60"); err == nil || !strings.Contains(err.Error(), "in the policy, and model teacher has only the ids 0 to") {
+		t.Errorf("a smaller vocabulary: %v", err)
+	}
+}
