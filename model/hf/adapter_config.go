@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -72,7 +73,13 @@ var plainKeys = map[string][]string{
 	"peft_type": {`"LORA"`}, "bias": {`"none"`}, "fan_in_fan_out": {"false"}, "use_dora": {"false"}, "lora_bias": {"false"},
 	"use_qalora": {"false"}, "use_bdlora": {"false"}, "layer_replication": {"[]"}, "target_parameters": {"[]"}, "trainable_token_indices": {"[]"},
 	"alora_invocation_tokens": {"[]"}, "arrow_config": {}, "kasa_config": {}, "velora_config": {}, "monteclora_config": {},
+	initKey: {"true", "false", `"gaussian"`, `"eva"`, `"orthogonal"`},
 }
+
+// initKey says how A and B began. The other values of PEFT, pissa and olora among them, also take what
+// the two begin with off the model's own matrices: an adapter that was trained then belongs to those.
+// (https://github.com/huggingface/peft/blob/v0.17.1/src/peft/tuners/lora/layer.py, pissa_init).
+const initKey = "init_lora_weights"
 
 // ParseAdapterConfig reads an adapter_config.json. What plain LoRA would pass over and
 // thereby misread is an error.
@@ -85,7 +92,11 @@ func ParseAdapterConfig(data []byte) (AdapterConfig, error) {
 	for _, key := range slices.Sorted(maps.Keys(plainKeys)) {
 		v, given := keys[key]
 		if given && string(v.raw) != "null" && !slices.Contains(plainKeys[key], string(v.raw)) {
+			first := r.err == nil
 			r.refuse(key, strings.Join(append(slices.Clone(plainKeys[key]), "null"), " or ")+": adapters are plain LoRA here")
+			if first && key == initKey {
+				r.err = hint.With(r.err, "let PEFT write it as plain LoRA: save_pretrained(DIR, path_initial_model_for_weight_conversion=FIRST)")
+			}
 		}
 	}
 	a := AdapterConfig{

@@ -37,6 +37,8 @@ func TestAdapterConfigRefused(t *testing.T) {
 		{`, "rank_pattern": {"q_proj(": 2}`, `rank_pattern: "q_proj(" is not a regular expression`},
 		{`, "rank_pattern": [2]`, "rank_pattern: found"},
 		{`, "kasa_config": {}`, "kasa_config: found"},
+		{`, "init_lora_weights": "pissa_niter_4"`, `accepted: true or false or "gaussian" or "eva" or "orthogonal" or null: adapters are plain LoRA here`},
+		{`, "init_lora_weights": "olora"`, "init_lora_weights: found"},
 	} {
 		if _, err := ParseAdapterConfig(adapterJSON(c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.more, err, c.want)

@@ -1,0 +1,51 @@
+"""The golden tests of rlzero's packages, as programs that read a folder of cases."""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = Path(os.environ.get("RLZERO_FIXTURES") or ROOT.parent / "shared" / "fixtures")  # may be absent
+
+
+def broken(why, said):
+    print(f"peers: error: {why}, so nothing was compared:\n{said[-4000:]}", file=sys.stderr)
+    sys.exit(3)
+
+
+def build(package, scratch):
+    """The tests of a package as a program."""
+    program = scratch / f"{package.replace('/', '-')}.test"
+    made = subprocess.run(["go", "test", "-c", "-vet=off", "-o", program, f"./{package}"], cwd=ROOT, capture_output=True, text=True)
+    if made.returncode != 0:
+        broken(f"the tests of {package} do not build", made.stderr)
+    return program
+
+
+def run(program, package, wanted, folder):
+    """What the wanted tests say over a folder of cases, by test, and which of them failed."""
+    tests = subprocess.Popen([program, f"-test.run={wanted}", "-test.v=test2json"], cwd=ROOT / package, text=True,
+                             env={**os.environ, "RLZERO_FIXTURES": str(folder.resolve()), "CI": "true"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    events = subprocess.run(["go", "tool", "test2json"], stdin=tests.stdout, capture_output=True, text=True).stdout
+    if tests.wait() not in (0, 1):
+        broken(f"the tests of {package} broke off", events)
+    whole, failed = collections.defaultdict(str), []
+    for event in map(json.loads, events.splitlines()):
+        test = event.get("Test", "")
+        if event["Action"] == "output":  # a long line comes in pieces
+            whole[test] += event["Output"]
+        if event["Action"] == "fail" and test:
+            failed.append(test)
+    lines = {test: [line.rstrip() for line in text.splitlines() if not line.strip().startswith(("===", "---"))] for test, text in whole.items()}
+    return collections.defaultdict(list, {test: [re.sub(r"^\s*\w+\.go:\d+: ", "", line) for line in said] for test, said in lines.items()}), failed
+
+
+def reported(said, name):
+    """How many cases of a set were compared and how many of them differ, as fixtures.Report says."""
+    text = "\n".join(line for lines in said.values() for line in lines)
+    compared = sum(int(n) for n in re.findall(rf"fixtures: {name}: (\d+) cases, \d+ matched", text))
+    return compared, sum(int(n) for n in re.findall(rf"fixtures: {name}: (\d+) cases differ", text))

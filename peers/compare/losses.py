@@ -1,0 +1,86 @@
+"""Methods: losses and advantages of TRL and verl in float64, value and gradient, against the golden
+tests of rl/algo, which map their options to rlzero's text."""
+
+import collections
+import contextlib
+import importlib
+import random
+import re
+
+from . import gotest
+
+# Modules of golden, how many of a hundred configurations are theirs, and the test that reads them.
+SOURCES = {
+    "trl_losses": (34, "TRLLosses"), "trl_sequence_losses": (4, "TRLSequenceLosses"), "trl_advantages": (10, "TRLAdvantages"),
+    "verl_losses": (24, "VerlPolicyLosses"), "verl_advantages": (12, "VerlAdvantages"), "verl_misc": (4, "VerlMisc"),
+    "verl_rollout_correction": (4, "VerlRolloutCorrection"), "preference": (8, "Preference"),
+}
+
+
+def plant_trl():
+    from trl import GRPOTrainer
+    return GRPOTrainer, "get_gamma_weights", staticmethod(lambda *a, was=GRPOTrainer.get_gamma_weights, **k: 1.01 * was(*a, **k))
+
+
+def plant_verl():
+    from verl.trainer.ppo import core_algos
+    return core_algos, "agg_loss", lambda *a, was=core_algos.agg_loss, **k: 1.01 * was(*a, **k)
+
+
+def plant_mask():
+    from trl import GRPOTrainer
+    return GRPOTrainer, "get_off_policy_mask", staticmethod(lambda *a, was=GRPOTrainer.get_off_policy_mask, **k: was(*a, **k) * 1.01)
+
+
+PLANTS = {"trl-vespo-weight": plant_trl, "verl-sum": plant_verl, "trl-off-policy-mask": plant_mask}
+
+
+@contextlib.contextmanager
+def planted(name):
+    """A factor of 1.01 in one function of a trainer."""
+    if name not in PLANTS:
+        yield
+        return
+    owner, attribute, wrong = PLANTS[name]()
+    right = owner.__dict__[attribute]
+    setattr(owner, attribute, wrong)
+    try:
+        yield
+    finally:
+        setattr(owner, attribute, right)
+
+
+class Area:
+    def __init__(self, scratch):
+        self.program = gotest.build("rl/algo", scratch)
+
+    def round(self, seed, part, count, folder, plant):
+        """Counts of what was compared by module, what differs, and what was left out by reason."""
+        (folder / "losses").mkdir(parents=True)
+        left_out = collections.Counter()
+        with planted(plant):
+            made = {name: write(name, seed, part, count * share // 100 + 1, folder, left_out) for name, (share, _) in SOURCES.items()}
+        wanted = "|".join(test for _, test in SOURCES.values())
+        said, failed = gotest.run(self.program, "rl/algo", f"^TestFormulas({wanted})$/^full$", folder)
+        for lines in said.values():
+            for line in lines:
+                if reason := re.search(r"out of scope: (\d+): (.*)", line):
+                    left_out[reason[2]] += int(reason[1])
+        return made, [(test.split("/", 2)[2], said[test]) for test in failed if test.count("/") >= 3], left_out
+
+
+def write(name, seed, part, count, folder, left_out):
+    """Makes cases and returns how many."""
+    import torch
+
+    from golden import files
+    module = importlib.import_module(f"golden.{name}")
+    rng, cases = random.Random(f"{seed}/{part}/{name}"), []
+    torch.manual_seed(rng.getrandbits(60))  # verl draws an order
+    while len(cases) < count:
+        try:
+            cases.append(module.case(rng, f"{seed}-{part}-{len(cases)}"))
+        except files.NotComparable as reason:
+            left_out[f"{name}: {reason}"] += 1
+    files.write(folder / "losses" / f"{module.FILE}.json", module.FILE, cases, getattr(module, "DEFAULTS", None), getattr(module, "TOLERANCE", None))
+    return len(cases)
