@@ -246,8 +246,8 @@ func TestTurns(t *testing.T) {
 		switch {
 		case gputest.Long():
 			prompts, turns, seeds = 9, 6, 4
-		case brief:
-			prompts, turns = 1, 3
+		case brief || testing.Short():
+			prompts, turns, brief = 1, 3, true
 		}
 		e := modeltest.EngineOf(t, m, sample.Options{Sequences: 5, Context: draftContext, CacheToken: 15 * sample.PageTokens, StepRows: 64, Draws: 24, Prefixes: sample.EveryPage})
 		fresh := modeltest.EngineOf(t, m, sample.Options{Sequences: 1, Context: draftContext})

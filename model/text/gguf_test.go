@@ -18,6 +18,9 @@ import (
 func TestGGUF(t *testing.T) {
 	for name, pre := range map[string]string{"gpt2": "gpt-2", "llama3": "llama-bpe", "qwen3": "qwen2"} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "llama3" {
+				t.Skip("-short: a table like qwen3's")
+			}
 			data, err := os.ReadFile(filepath.Join(fixtures.Dir(t, "tokenizers"), name, "tokenizer.json"))
 			if err != nil {
 				t.Fatal(err)

@@ -84,6 +84,9 @@ func TestStreamApart(t *testing.T) {
 
 // TestStreamFixtures: the same for the ids of published tokenizers.
 func TestStreamFixtures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: reads every tokenizer; TestTokenizers does too")
+	}
 	matched, failed := 0, 0
 	for _, file := range glob(t, fixtures.Dir(t, "tokenizers"), "*/expected.json") {
 		tok, err := ReadFolder(filepath.Dir(file))

@@ -56,6 +56,9 @@ func report(t *testing.T, wantCode int, args ...string) (r doctor.Report, stderr
 }
 
 func TestDoctor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: checks every kernel twice more")
+	}
 	if r, _ := report(t, 0, "doctor", "--device", "ref", "--quick"); !r.OK || r.Device.Tier != "ref" || r.Repeatable != nil {
 		t.Errorf("plain Go: %+v", r)
 	}

@@ -75,6 +75,9 @@ func edit(t *testing.T, file, pattern, with string) (restore func()) {
 // TestDrawsLagged: with a lag, the weights of a checkpoint are held against the step that they
 // drew, and the first weights of the stage against all steps that they drew.
 func TestDrawsLagged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a run of its own; TestDraws does too")
+	}
 	r := draws(t, drawnRun(t, "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"))
 	var names []string
 	for _, c := range r.Checks {
@@ -94,6 +97,9 @@ func TestDrawsLagged(t *testing.T) {
 // TestDrawsArrived: groups that came as they were drawn are held against the weights that the
 // schedule names, and a schedule that names others is found.
 func TestDrawsArrived(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a run of its own; TestDraws does too")
+	}
 	dir := drawnRun(t, "stage.rl.lag=1", "stage.rl.algorithm.weight=tis", "stage.rl.order=arrival")
 	r := draws(t, dir)
 	var names []string
@@ -181,6 +187,9 @@ func TestDraws(t *testing.T) {
 
 // TestDrawsAdapter: checkpoints of a run that trains an adapter hold it alone.
 func TestDrawsAdapter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a run of its own; TestDraws does too")
+	}
 	if r := draws(t, drawnRun(t, "model.lora.rank=4", "model.dtype=bf16")); !r.OK || len(r.Checks) != 6 {
 		t.Errorf("%+v", r)
 	}
@@ -188,6 +197,9 @@ func TestDrawsAdapter(t *testing.T) {
 
 // TestDrawsOther: weights other than the run's draw other completions.
 func TestDrawsOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a run of its own; TestDraws does too")
+	}
 	dir := drawnRun(t)
 	seed := edit(t, filepath.Join(dir, recipe.File), `(?m)^seed = \d+`, "seed = 77")
 	if r := draws(t, dir); r.failed() != 5 {

@@ -561,6 +561,9 @@ func cosine(done float64) float64 { return (1 + math.Cos(math.Pi*done)) / 2 }
 
 // FuzzParse: no text crashes the parser, and what it accepts resolves to itself.
 func FuzzParse(f *testing.F) {
+	if testing.Short() {
+		f.Skip("-short: every preset; TestPresets has them")
+	}
 	for _, p := range presets.All() {
 		f.Add(p.Text, "stage.rl.steps=3")
 	}

@@ -36,6 +36,9 @@ func unmeasured(t *testing.T, files map[string]string) []string {
 // the bit: steps that read what earlier ones have left, and the optimizer that goes on. Where what a step
 // does depends on the length, it says so.
 func TestLonger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains ten times")
+	}
 	const same, other = "each step from here on has the bytes of a run that had this length from the beginning", "! a run that had this length from the beginning would differ: "
 	for _, c := range []struct {
 		name string

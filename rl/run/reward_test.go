@@ -201,6 +201,9 @@ func TestRewardOne(t *testing.T) {
 // TestEveryExample runs two steps of each stage of every preset that is an example; TestActs
 // has the others. Sampler and trainer agree to the bit in each of them. Those that need a model and data get a small one and rows of either kind.
 func TestEveryExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains by each example; TestGolden does by one")
+	}
 	for _, p := range presets.All() {
 		if p.Field != "" {
 			continue

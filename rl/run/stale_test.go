@@ -196,6 +196,9 @@ const stale = `stage.rl.algorithm.metrics={"my/gap" = "update_token_max(abs(logp
 // TestSecondChance: each way replaces completions of groups that nothing solves, start is
 // what the policy makes of them, old what sampled them, and something else is learnt than without.
 func TestSecondChance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains eight times")
+	}
 	without := resumed(t)
 	weights := map[string]string{"none": weightsOf(t, without)}
 	for name, c := range map[string]struct {

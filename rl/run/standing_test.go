@@ -194,6 +194,9 @@ func TestKeepBest(t *testing.T) {
 // TestBestIsKeptOnResume: whatever checkpoint a run goes on from, its best model and its result are
 // those of an undisturbed one.
 func TestBestIsKeptOnResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: resumes from each checkpoint")
+	}
 	base, run := t.TempDir(), wandering(t)
 	run(base, false, "stage.rl.checkpoint_every=2")
 	want, n := runFiles(t, base), len(checkpointDirs(t, base))

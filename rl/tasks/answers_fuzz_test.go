@@ -32,6 +32,9 @@ func fuzzRows(f Family) []verify.Problem {
 // that is not scored, and cut off it earns nothing. A row that was damaged on
 // its way makes no reader panic either.
 func FuzzAnswers(f *testing.F) {
+	if testing.Short() {
+		f.Skip("-short: an answer of every family; TestRows has them")
+	}
 	families := Families()
 	rows := map[string][]verify.Problem{}
 	verifiers := map[string][]verify.Verifier{}

@@ -116,8 +116,11 @@ func TestReasoningGym(t *testing.T) {
 		if _, out := outOfScope[name]; out == (err == nil) {
 			t.Errorf("%s: a family is ours or has a reason in outOfScope", name)
 		}
-		m, f, s := 0, 0, 0
+		m, f, s, entries := 0, 0, 0, 0
 		eachEntry(t, file, func(e entry, raw json.RawMessage) {
+			if entries++; testing.Short() && entries%4 != 1 {
+				return
+			}
 			if err != nil {
 				s += len(e.Candidates)
 				return

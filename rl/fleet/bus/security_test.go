@@ -91,6 +91,9 @@ func TestPermissions(t *testing.T) {
 // TestAdmittance: nobody comes in without a key, with one that is not allowed or no more,
 // and no worker works for another server than that it was told of.
 func TestAdmittance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: waits for connections that are refused")
+	}
 	t.Parallel()
 	s, a, b, allow := guarded(t)
 	for name, k := range map[string]Key{"no key": {}, "another key": newKey(t)} {

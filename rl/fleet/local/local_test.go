@@ -346,6 +346,9 @@ func (b *bad) Sample(ctx context.Context, requests []rollout.Request, seed uint6
 // TestBadWorkers: a run has the bytes of one machine with a worker that lies, one that
 // fails and one that hangs, in both modes; in mode Exact with every item checked.
 func TestBadWorkers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains with each kind of bad worker")
+	}
 	want := plainFiles(t)
 	for _, mode := range []fleet.Mode{fleet.Exact, fleet.Draft} {
 		got, shown := filesOf(t, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {

@@ -8,6 +8,9 @@ import (
 
 // The committed files are what the compiler makes of the templates.
 func TestUpToDate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: make check does the same")
+	}
 	if _, err := exec.LookPath("naga"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("naga is not on PATH: cargo install naga-cli --version 30.0.1")
