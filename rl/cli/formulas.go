@@ -55,12 +55,21 @@ whether the loss is local. "preset" names a method; "formulas" and "parameters" 
 replace its own. A missing value is null. Without "start", start equals old; without "own",
 the policy wrote every token.
 
-Example:
+With --run, evaluates a recipe on the rows of a step as the run's logs have them, all in one
+update whose first log-probs are those that were drawn. "recorded" has what the run made of
+them, "computed" the answer. Its derivatives equal the recorded ones where the step had one
+update; advantages are of the step and equal in any case.
+
+Examples:
+   rlzero formulas eval --run runs/first
+   rlzero formulas eval --run runs/first --step 1931 --recipe mine.toml
    echo '` + strings.NewReplacer(` "completion"`, "' \\\n      '\"completion\"", ` "token"`, "' \\\n      '\"token\"").Replace(algo.Examples[2].Question) + `' | \
       rlzero formulas eval --in -`,
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"},
-				&cli.StringFlag{Name: "recipe", Usage: "evaluate the method of a `RECIPE`, where a line names no preset"},
+				&cli.StringFlag{Name: "run", Usage: "evaluate on a step of this `RUN`, in place of --in"},
+				&cli.IntFlag{Name: "step", Usage: "step of --run, counted through all stages", DefaultText: "the newest whose tokens are recorded"},
+				&cli.StringFlag{Name: "recipe", Usage: "evaluate the method of a `RECIPE`, where a line names no preset; with --run in place of the run's own"},
 				&cli.StringFlag{Name: "stage", Usage: "that of the stage of this `NAME`", DefaultText: "the last that learns from rewards"},
 				alwaysJSON,
 			},
@@ -72,6 +81,14 @@ Example:
 func evalFormulas(c *cli.Context) error {
 	if _, err := positional(c); err != nil {
 		return err
+	}
+	switch dir := c.String("run"); {
+	case dir != "" && c.String("in") != "":
+		return usagef("%s takes --in or --run, not both", c.Command.HelpName)
+	case dir != "":
+		return evalRun(c, dir)
+	case c.IsSet("step"):
+		return usagef("%s --step needs --run RUN", c.Command.HelpName)
 	}
 	method, err := methodOf(c)
 	if err != nil {
@@ -108,9 +125,23 @@ func methodOf(c *cli.Context) (algo.Method, error) {
 	if err := recipeCatalogue.checkFile(name); err != nil {
 		return algo.Method{}, err
 	}
-	r, err := recipe.Load(name, nil)
+	stage, err := learningStage(name, wanted)
 	if err != nil {
 		return algo.Method{}, err
+	}
+	compiled, err := stage.Compiled()
+	if err != nil {
+		return algo.Method{}, err
+	}
+	return compiled.Method, nil
+}
+
+// learningStage is a stage of a recipe, by its name; without one the last that learns from rewards, or
+// the first that learns at all.
+func learningStage(name, wanted string) (*recipe.Stage, error) {
+	r, err := recipe.Load(name, nil)
+	if err != nil {
+		return nil, err
 	}
 	var stage *recipe.Stage
 	var known []string
@@ -125,13 +156,9 @@ func methodOf(c *cli.Context) (algo.Method, error) {
 		}
 	}
 	if stage == nil {
-		return algo.Method{}, usage(hint.Unknown("stage", wanted, known, "rlzero train --dry-run "+name))
+		return nil, usage(hint.Unknown("stage", wanted, known, "rlzero train --dry-run "+name))
 	}
-	compiled, err := stage.Compiled()
-	if err != nil {
-		return algo.Method{}, err
-	}
-	return compiled.Method, nil
+	return stage, nil
 }
 
 // formulaEntry is a line of rlzero formulas --json.
