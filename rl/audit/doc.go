@@ -30,6 +30,8 @@
 // Graded verdicts, such as an overlap of words, are shown with their mean score;
 // only a full score counts as paid.
 //
+// Worlds, which are played in turns, are attacked by package worlds below this one.
+//
 // # Costs
 //
 // Samples are not kept. Memory holds the first attackRows different rows of each grader, and the

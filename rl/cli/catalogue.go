@@ -28,6 +28,7 @@ type catalogue struct {
 
 var (
 	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
+	worldCatalogue     = catalogue{command: "worlds", kind: "world", names: worldNames}
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
 	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entries: recipesOf, without: waiting}
 	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames, without: noMethod}
@@ -37,7 +38,7 @@ var (
 	// Where a task is asked for, a recipe may be given, whose task is meant.
 	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), presets.Names()...) }}
 
-	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue, formulaCatalogue}
+	catalogues = []catalogue{taskCatalogue, worldCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue, formulaCatalogue}
 )
 
 // check is nil for a known name.

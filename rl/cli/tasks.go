@@ -66,6 +66,7 @@ func tasksCommand() *cli.Command {
 	return command
 }
 
+// settingFlags change the settings of a task.
 func settingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, counted from 0", DefaultText: "the default settings"},
@@ -113,7 +114,7 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 	if err := t.Validate(); err != nil {
 		return f, nil, usagef("task %s: %w", name, err)
 	}
-	if form := c.String("form"); form != "text" && form != "chat" {
+	if form := c.String("form"); c.IsSet("form") && form != "text" && form != "chat" {
 		return f, nil, badChoice("form", form, "text", "chat")
 	}
 	return f, t, nil
@@ -222,13 +223,7 @@ func showPlayed(w io.Writer, t tasks.Episodic, rows []verify.Problem) error {
 			return err
 		}
 		fmt.Fprintf(w, "\n%d. %s\n", i+1, indented(row.Question, 3))
-		for _, turn := range e.Turns {
-			fmt.Fprintf(w, "   => %s\n", indented(turn.Text, 6))
-			for _, m := range turn.Reply.Messages {
-				fmt.Fprintf(w, "      %s\n", indented(m.Text, 6))
-			}
-		}
-		fmt.Fprintf(w, "   %s: %s\n", e.Verdict.Verdict, e.Verdict.Reason)
+		printPlayed(w, e)
 	}
 	return nil
 }

@@ -208,10 +208,8 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 		d.WrongType(at, value, "a table [task.episode]")
 	case there && episodic == nil:
 		var names []string
-		for _, f := range tasks.Families() {
-			if _, played := f.New().(tasks.Episodic); played {
-				names = append(names, f.Name)
-			}
+		for _, f := range tasks.Worlds() {
+			names = append(names, f.Name)
 		}
 		d.Fail(at, "[task.episode] is for tasks that are played in turns, but the problems of %s have one answer; tasks in turns: %s", task.Name, strings.Join(names, ", "))
 	case episodic != nil:

@@ -116,9 +116,12 @@ func (g *generated[S]) Validate() error {
 }
 
 // Difficulty implements [Task].
-func (g *generated[S]) Difficulty() string {
+func (g *generated[S]) Difficulty() string { return settingsText(g) }
+
+// settingsText are the settings of a task in words.
+func settingsText(task any) string {
 	var parts []string
-	for _, f := range settings.Fields(g) {
+	for _, f := range settings.Fields(task) {
 		parts = append(parts, f.Key+" = "+f.Text())
 	}
 	if parts == nil {

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -47,33 +46,10 @@ depend on the hidden number: it judges the guess and not its luck.
 
 ` + describeSettings(defaultGuess()),
 		New: func() Task { return defaultGuess() },
-	}, verify.Entry{
-		Summary: "the task guess, which is played in turns: a completion alone is wrong",
-		Doc: `task:guess: a problem of the task guess is an episode of several turns, which its world judges as
-they are played. A completion alone is wrong, whatever it says.
-`,
-		New: func(options json.RawMessage) (verify.Verifier, error) {
-			var none struct{}
-			if err := verify.DecodeOptions(options, &none); err != nil {
-				return nil, err
-			}
-			return played{}, nil
-		},
-	})
-}
-
-// played is the verifier of guess, whose problems are judged while they are played.
-type played struct{}
-
-// Verify implements [verify.Verifier].
-func (played) Verify(row verify.Problem, completion string) verify.Verdict {
-	return verify.Reject("", "episode", "the problem is an episode of several turns, which its world judges as they are played: a completion alone earns nothing")
-}
-
-// Check implements [verify.Checker].
-func (played) Check(row verify.Problem) error {
-	_, err := openOf(row)
-	return err
+	}, playedVerifier("guess", func(row verify.Problem) error {
+		_, err := openOf(row)
+		return err
+	}))
 }
 
 func defaultGuess() *guess { return &guess{Size: 31, Largest: 127, Most: 5, Aimed: 0.3} }
@@ -165,7 +141,6 @@ func (o open) after(n int, reply string) open {
 const (
 	greater = ">" // the hidden number is greater
 	smaller = "<"
-	unread  = "?" // the turn is no number
 )
 
 // number is a guess as a number; false: it is none.
@@ -281,6 +256,13 @@ func (g *guess) Best() world.Player { return guesser{halves: 1} }
 
 // Random implements [world.Players].
 func (g *guess) Random() world.Player { return guesser{whole: true} }
+
+// Chance implements [world.Players]: each guess finds the number with the same probability, whatever was
+// guessed before.
+func (g *guess) Chance(row verify.Problem) (float64, error) {
+	o, err := openOf(row)
+	return 1 - math.Pow(1-1/float64(o.size()), float64(g.Most)), err
+}
 
 // Shown implements [world.Players].
 func (g *guess) Shown() world.Player { return guesser{halves: g.Aimed} }

@@ -165,6 +165,12 @@ func (s *sums) Random() world.Player {
 	return reckoner{0, func(_ string, dice *random.Rand) string { return strconv.Itoa(dice.Between(0, s.largest())) }}
 }
 
+// Chance implements [world.Players]: the result is one of the numbers that are said, all alike.
+func (s *sums) Chance(row verify.Problem) (float64, error) {
+	_, err := sumOf(row)
+	return 1 / float64(s.largest()+1), err
+}
+
 // Shown implements [world.Players].
 func (s *sums) Shown() world.Player {
 	return reckoner{s.Called, func(sum string, _ *random.Rand) string { return sum[:strings.IndexAny(sum+"+", "+-")] }}
@@ -193,13 +199,8 @@ func (s *sums) Demonstration(_ *random.Rand, row verify.Problem) (string, error)
 }
 
 // Valid implements [Demonstrator]: a turn is a number or one call, right or wrong.
-func (s *sums) Valid(row verify.Problem, completion string, ended bool) bool {
-	if inner, begins := strings.CutPrefix(completion, "<calculator>"); begins {
-		inner, ends := strings.CutSuffix(inner, "</calculator>")
-		return ended && ends && !strings.ContainsAny(inner, "<>")
-	}
-	_, isNumber := number(completion)
-	return ended && isNumber
+func (s *sums) Valid(_ verify.Problem, completion string, ended bool) bool {
+	return ended && numberOrCall(completion, "calculator")
 }
 
 // Vocabulary implements [Demonstrator]: all digits in a row that the calculator can show are tokens.

@@ -112,6 +112,14 @@ func Families() []Family {
 	return all
 }
 
+// Worlds are the families whose problems are played in turns, ordered by name.
+func Worlds() []Family {
+	return slices.DeleteFunc(Families(), func(f Family) bool {
+		_, played := f.New().(Episodic)
+		return !played
+	})
+}
+
 // Lookup finds a family by name; the error's hint has the nearest name.
 func Lookup(name string) (Family, error) {
 	f, ok := families[name]

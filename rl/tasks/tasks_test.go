@@ -47,9 +47,29 @@ func someTasks() map[string]Demonstrator {
 		"guess":           defaultGuess(),
 		"sums":            defaultSums(),
 		"sums-large":      &sums{Terms: 8, Digits: 3, Most: 10, Called: 1},
+		"grid":            worldOf("grid").(Demonstrator),
+		"rooms":           worldOf("rooms").(Demonstrator),
+		"nim":             worldOf("nim").(Demonstrator),
+		"tictactoe":       worldOf("tictactoe").(Demonstrator),
+		"library":         defaultLibrary(),
 		"guess-recap":     &guess{Size: 3, Largest: 99, Most: 2, Recap: true, Aimed: 1},
 		"composed-large":  &composition{Letters: 16, MinDepth: 3, MaxDepth: 8, ShownDepth: 8},
 	}
+}
+
+// worldOf is the named world with some settings put in place of its own, each as KEY=VALUE.
+func worldOf(name string, sets ...string) Episodic {
+	t, err := New(name)
+	if err != nil {
+		panic(err)
+	}
+	for _, set := range sets {
+		key, value, _ := strings.Cut(set, "=")
+		if err := Set(t, key, value); err != nil {
+			panic(err)
+		}
+	}
+	return t.(Episodic)
 }
 
 // binomialBound is how far a share of n independent draws of probability p may

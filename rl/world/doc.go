@@ -16,7 +16,8 @@
 // are compared with each other, which is fair only if all were asked the same.
 //
 // A [Player] takes a seat without a model. [Players] are the players that a world brings; [Play]
-// plays an episode with one. Demonstrations are such episodes.
+// plays an episode with one. Demonstrations are such episodes. Where a world has a second seat, as nim
+// does, a partner that the world brings takes it.
 //
 // Package tasks has the worlds: a task that implements [World] is one.
 //

@@ -18,6 +18,10 @@ type Players interface {
 	Best() Player   // earns the score 1 in every episode
 	Random() Player // chooses among the turns that have a form, all alike
 	Shown() Player  // is imitated
+
+	// Chance is what Random earns on average in episodes of a problem: worked out, not measured. The
+	// error is for a problem of another world.
+	Chance(row verify.Problem) (float64, error)
 }
 
 // Played is an episode from its first turn to its end.

@@ -1,0 +1,313 @@
+package tasks
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// told are the answers to turns: what is said, or the verdict.
+func told(t *testing.T, w Episodic, row verify.Problem, turns ...string) []string {
+	t.Helper()
+	e, first, err := w.Begin(t.Context(), row, random.At(1, 1, 1))
+	if err != nil || first.Messages != nil || first.State != row.Question {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	var out []string
+	for _, said := range turns {
+		r, err := e.Step(t.Context(), world.Turn{Text: said})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != nil {
+			return append(out, r.Verdict.Verdict)
+		}
+		out = append(out, r.Messages[0].Text)
+	}
+	return out
+}
+
+// TestPositionReplies: what turns lead to, in each world.
+func TestPositionReplies(t *testing.T) {
+	asked := func(question string) verify.Problem { return verify.Problem{Question: question} }
+	// Room 1 leads to room 2 with the key and, through the locked door, to room 3; the chest is in room 4 after it.
+	house := verify.Problem{Question: "@o#.-", Metadata: metadata(map[string]any{"house": plan{[]string{".o#.", "o...", "#..o", "..o."}, 1, 2, 4}})}
+	for _, c := range []struct {
+		world Episodic
+		row   verify.Problem
+		turns string // by spaces; _ is a turn without a text
+		want  []string
+	}{
+		{worldOf("grid"), asked("@.o\n.#.\n..G"), "u r", []string{"?\n@.o\n.#.\n..G", ".@o\n.#.\n..G"}},
+		{worldOf("grid"), asked("@.o\n.#.\n..G"), "r d r", []string{".@o\n.#.\n..G", "?\n.@o\n.#.\n..G", verify.Wrong}},
+		{worldOf("grid"), asked("@.o\n.#.\n..G"), "d d r r", []string{"..o\n@#.\n..G", "..o\n.#.\n@.G", "..o\n.#.\n.@G", verify.Right}},
+		{worldOf("grid", "turns=3"), asked("@.o\n.#.\n..G"), "x _ ur", []string{"?\n@.o\n.#.\n..G", "?\n@.o\n.#.\n..G", verify.Wrong}},
+		{worldOf("grid"), asked(".@.\n.$.\n..G"), "d l d r", []string{"...\n.@.\n.$G", "...\n@..\n.$G", "...\n...\n@$G", verify.Right}},
+		{worldOf("grid"), asked("G@.\n..$\n..o"), "r d", []string{"G.@\n..$\n..o", "?\nG.@\n..$\n..o"}},
+		{worldOf("grid"), asked("@G$\n...\n..."), "r r d", []string{".+$\n...\n...", "?\n.+$\n...\n...", ".G$\n.@.\n..."}},
+		{worldOf("rooms"), house, "3 2 1 3 4", []string{"?\n@o#.-", "o@..+", "@o#.+", "#.@o+", verify.Right}},
+		{worldOf("rooms"), house, "4 1 0 02 9 2", []string{"?\n@o#.-", "?\n@o#.-", "?\n@o#.-", "?\n@o#.-", "?\n@o#.-", "o@..+"}},
+		{worldOf("nim", "skill=1", "largest=3"), asked("1 2"), "b3 c1 a0 a01 a", []string{"?\n1 2", "?\n1 2", "?\n1 2", "?\n1 2", verify.Wrong}}, // the turns are used up
+		{worldOf("nim", "skill=1"), asked("1 2"), "b2", []string{verify.Wrong}},
+		{worldOf("nim", "skill=1"), asked("0 2"), "b2", []string{verify.Right}},
+		{worldOf("tictactoe", "skill=1"), asked("xo.\n...\n..."), "1 0 10 x", []string{"?\nxo.\n...\n...", "?\nxo.\n...\n...", "?\nxo.\n...\n...", verify.Wrong}},
+		{worldOf("tictactoe", "skill=1"), asked("xox\n.ox\no.."), "9", []string{verify.Right}},
+		{worldOf("tictactoe", "skill=1"), asked("xox\n.ox\no.."), "4", []string{verify.Wrong}},
+		{worldOf("tictactoe", "skill=1"), asked("xox\nxoo\nox."), "9", []string{verify.Wrong}}, // a full board
+	} {
+		if got := told(t, c.world, c.row, strings.Split(strings.ReplaceAll(c.turns, "_", ""), " ")...); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s, %q: %s is told %q, want %q", c.world.Name(), c.row.Question, c.turns, got, c.want)
+		}
+	}
+	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "library"} {
+		w := worldOf(name)
+		for _, row := range []verify.Problem{{}, {ID: "foreign", Question: "4 - 10:"}, {Question: "@@\nGG"}, {Question: "@.\nG"}, {Question: "@G."}, {Question: "300 1"}, {Question: "xxx\n...\n..."}, {Question: "@\x00\n.G"},
+			{Metadata: metadata(map[string]any{"house": plan{[]string{"o"}, 1, 1, 1}})}, {Metadata: metadata(map[string]any{"house": plan{[]string{".o", "o."}, 1, 2, 3}})}, {Metadata: metadata(map[string]any{"house": 7, "documents": 7, "chain": 7})}} {
+			if _, _, err := w.Begin(t.Context(), row, random.At(1, 1, 1)); err == nil || !strings.Contains(err.Error(), "does not belong to this task") {
+				t.Errorf("%s begins %+v: %v", name, row, err)
+			}
+			if _, err := w.Chance(row); err == nil {
+				t.Errorf("%s has a chance in %+v", name, row)
+			}
+		}
+	}
+}
+
+// wins is an error for a way in which the best player does not win, whatever the partner does.
+func wins[S any, P comparable](t *testing.T, w *positions[S, P], g game[P], p P, turns int) {
+	t.Helper()
+	best, allowed := w.rules.think([]world.Message{{Role: world.User, Text: g.show(p)}})
+	if !slices.Contains(allowed, best) {
+		t.Fatalf("%q: the best turn %q is not among %q", g.show(p), best, allowed)
+	}
+	for _, form := range w.rules.forms(&w.Settings) {
+		if (g.after(p, form) != nil) != slices.Contains(allowed, form) {
+			t.Fatalf("%q: %q is allowed or not, and the player thinks otherwise", g.show(p), form)
+		}
+	}
+	if turns == 0 {
+		t.Fatalf("%q: the turns are used up", g.show(p))
+	}
+	sum := 0.0
+	for _, way := range g.after(p, best) {
+		sum += way.chance
+		switch way.end {
+		case lost:
+			t.Fatalf("%q: %s can lose", g.show(p), best)
+		case goesOn:
+			if g.near(way.to) <= g.near(p) {
+				t.Fatalf("%q: %s can lead to %q, which is no nearer to the win", g.show(p), best, g.show(way.to))
+			}
+			wins(t, w, g, way.to, turns-1)
+		}
+	}
+	if math.Abs(sum-1) > 0x1p-48 { // at most 27 additions and divisions, each rounded by 2^-53
+		t.Fatalf("%q: the ways of %s have probability %v", g.show(p), best, sum)
+	}
+}
+
+// TestPartners: from every problem of the worlds with a partner, the best player wins whatever the partner
+// does, and each of its turns brings the win nearer.
+func TestPartners(t *testing.T) {
+	problems := map[string]int{}
+	for _, sets := range [][]string{nil, {"heaps=4", "largest=3"}, {"heaps=2", "largest=9"}, {"skill=0"}, {"skill=1"}} {
+		w := worldOf("nim", sets...).(*positions[nimSettings, piles])
+		for i := range 2000 {
+			row := w.Draw(random.At(5, 1, uint64(i)), Split(i%2))
+			g, err := w.rules.open(&w.Settings, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problems[row.ID]++; problems[row.ID] == 1 {
+				wins(t, w, g, g.start(), w.Turns())
+			}
+		}
+	}
+	w := worldOf("tictactoe").(*positions[tictactoeSettings, noughts])
+	boards := 0
+	for b, s := range solved() {
+		if s.turns > 0 {
+			boards++
+			g := tictactoe{b, 0.5}
+			wins(t, w, g, b, s.turns)
+		}
+	}
+	if b := solved()[emptyBoard]; b.value != 0 || boards == 0 {
+		t.Errorf("the empty board is worth %d, and %d boards can be won", b.value, boards)
+	}
+	t.Logf("%d problems of nim, %d boards of tictactoe", len(problems), boards)
+}
+
+// TestGridWays: the shortest way of a map is that of a search from the start on, and the best player goes it.
+func TestGridWays(t *testing.T) {
+	for _, sets := range [][]string{nil, {"boxes=1", "turns=12", "walls=0"}, {"size=6", "holes=8", "walls=8", "turns=20"}} {
+		w := worldOf("grid", sets...).(*positions[gridSettings, onMap])
+		validated[Task](t, w)
+		for i := range 200 {
+			row := w.Draw(random.At(5, 2, uint64(i)), Train)
+			m, err := mapOf(row.Question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			layer, n, over := map[onMap]bool{m.first: true}, 0, false
+			for !over {
+				n++
+				next := map[onMap]bool{}
+				for p := range layer {
+					for _, d := range steps {
+						for _, way := range m.after(p, d) {
+							over = over || way.end == won
+							if way.end == goesOn {
+								next[way.to] = true
+							}
+						}
+					}
+				}
+				layer = next
+			}
+			e, err := world.Play(t.Context(), w, w.Best(), row, w.Turns(), random.At(1, 1, 1), random.At(1, 1, 2))
+			if err != nil || m.left[m.first] != n || len(e.Turns) != n {
+				t.Fatalf("%s\nthe shortest way has %d steps; it is measured as %d, and gone in %d, %v", row.Question, n, m.left[m.first], len(e.Turns), err)
+			}
+		}
+	}
+}
+
+// TestRoomsFound: the chest is found in as many turns as is said, in houses of every size.
+func TestRoomsFound(t *testing.T) {
+	for rooms := 4; rooms <= 9; rooms++ {
+		most := 3*rooms - 6
+		w := worldOf("rooms", "rooms="+roomNumbers(9)[rooms-1], "turns="+roomNumbers(21)[most-1])
+		validated[Task](t, w)
+		if mean, _ := playedIn(t, w, w.Best(), 1000); mean != 1 {
+			t.Errorf("%d rooms: the best player earns %v in %d turns", rooms, mean, most)
+		}
+		few := worldOf("rooms", "rooms="+roomNumbers(9)[rooms-1], "turns=3")
+		if err := few.Validate(); err == nil {
+			t.Errorf("%d rooms with 3 turns are accepted", rooms)
+		}
+	}
+	if mean, turns := playedIn(t, worldOf("rooms", "rooms=5", "turns=20"), worldOf("rooms").Best(), 20_000); mean != 1 || turns != 9 {
+		t.Errorf("5 rooms: the best player earns %v in up to %d turns", mean, turns)
+	}
+}
+
+// TestChances: what random turns earn is what comes of following all of them at once, turn by turn.
+func TestChances(t *testing.T) {
+	t.Run("grid", func(t *testing.T) {
+		followed(t, worldOf("grid", "boxes=1", "turns=12").(*positions[gridSettings, onMap]))
+	})
+	t.Run("rooms", func(t *testing.T) { followed(t, worldOf("rooms").(*positions[roomsSettings, inRoom])) })
+	t.Run("nim", func(t *testing.T) { followed(t, worldOf("nim").(*positions[nimSettings, piles])) })
+	t.Run("tictactoe", func(t *testing.T) { followed(t, worldOf("tictactoe").(*positions[tictactoeSettings, noughts])) })
+}
+
+func followed[S any, P comparable](t *testing.T, w *positions[S, P]) {
+	forms := w.rules.forms(&w.Settings)
+	for i := range 20 {
+		row := w.Draw(random.At(5, 3, uint64(i)), Train)
+		g, err := w.rules.open(&w.Settings, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, earned, added := map[P]float64{g.start(): 1}, 0.0, 0
+		for range w.Turns() {
+			next := map[P]float64{}
+			for p, share := range at {
+				for _, form := range forms {
+					ways := g.after(p, form)
+					if ways == nil {
+						ways = []way[P]{{1, p, goesOn}}
+					}
+					for _, way := range ways {
+						added++
+						switch way.end {
+						case won:
+							earned += share * way.chance / float64(len(forms))
+						case goesOn:
+							next[way.to] += share * way.chance / float64(len(forms))
+						}
+					}
+				}
+			}
+			at = next
+		}
+		// Every product, quotient and sum on either side is rounded by 2^-53 of a number below 1.
+		if got, err := w.Chance(row); err != nil || math.Abs(got-earned) > float64(8*added)*0x1p-53 {
+			t.Errorf("problem %q: random turns earn %v, %v; want %v", row.ID, got, err, earned)
+		}
+	}
+}
+
+// TestPositionRewards: the rewards of the turns of an episode that is won add up to 1, and of one that is lost
+// to 0.
+func TestPositionRewards(t *testing.T) {
+	for _, w := range []Episodic{worldOf("grid"), worldOf("grid", "boxes=1", "turns=12"), worldOf("rooms"), worldOf("nim"), worldOf("tictactoe")} {
+		ends := map[string]int{}
+		for i := range 300 {
+			p := []world.Player{w.Best(), w.Shown(), w.Random()}[i%3]
+			row := w.Draw(random.At(5, 4, uint64(i)), Train)
+			e, err := world.Play(t.Context(), w, p, row, w.Turns(), random.At(5, 5, uint64(i)), random.At(5, 6, uint64(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for _, turn := range e.Turns {
+				sum += turn.Reply.Reward
+			}
+			last := e.Turns[len(e.Turns)-1].Reply.Facts["near"]
+			ends[e.Verdict.Verdict]++
+			// The differences of up to 12 numbers of size 12 at most are added, each rounded by 2^-53 of that.
+			if math.Abs(sum-last) > 12*12*2*0x1p-53 || (last == 1) != (e.Verdict.Verdict == verify.Right) || strings.Contains(e.Verdict.Reason, "lost") && last != 0 {
+				t.Fatalf("%s, problem %q: the turns earn %v, the last position is worth %v, %+v", w.Name(), row.ID, sum, last, e.Verdict)
+			}
+		}
+		if ends[verify.Right] == 0 || ends[verify.Wrong] == 0 {
+			t.Errorf("%s: the episodes end %v", w.Name(), ends)
+		}
+	}
+}
+
+// FuzzPositions: whatever a policy says, each world answers in words of its vocabulary or ends the episode,
+// and scores it.
+func FuzzPositions(f *testing.F) {
+	for _, said := range []string{"", "r", "3", "b2", "5", "<search>1 k</search>", "<search>", "?", "r\nd", "\xff", "b999999999999", "09"} {
+		f.Add(said, said)
+	}
+	var worlds []Demonstrator
+	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "library"} {
+		worlds = append(worlds, worldOf(name).(Demonstrator))
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		for _, d := range worlds {
+			words, err := text.NewWords(d.Vocabulary())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := d.(Episodic)
+			e, _, err := w.Begin(t.Context(), w.Draw(random.At(3, 1, 0), Train), random.At(3, 1, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, said := range []string{first, second} {
+				r, err := e.Step(t.Context(), world.Turn{Text: said})
+				if err != nil || r.Verdict != nil && r.Verdict.Verdict == verify.NotScored || (r.Verdict == nil) != (len(r.Messages) == 1) {
+					t.Fatalf("%s, %q: %+v, %v", w.Name(), said, r, err)
+				}
+				if r.Verdict != nil {
+					break
+				}
+				if _, err := words.Encode(r.Messages[0].Text); err != nil {
+					t.Errorf("%s: %q is told %q: %v", w.Name(), said, r.Messages[0].Text, err)
+				}
+			}
+		}
+	})
+}
