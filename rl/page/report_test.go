@@ -26,7 +26,7 @@ func evaluation(step int, stage string, problems int, pass, pass8 float64) objec
 // between and after, and in part at every so many steps of the second stage.
 func stages(t *testing.T, dir string, every int, from, to, to8 float64) {
 	t.Helper()
-	recipe := strings.ReplaceAll(fmt.Sprintf(recipeText, filepath.Base(dir), filepath.Base(dir), 1, "task"), "steps = 60", "steps = 200")
+	recipe := strings.ReplaceAll(fmt.Sprintf(recipeText, filepath.Base(dir), filepath.Base(dir), 1, "task"), "steps = 60", "trains = \"teacher\"\nsteps = 200")
 	write(t, dir, "recipe.toml", recipe)
 	var metrics, alerts rows
 	metrics.add(evaluation(0, "warm-up", 512, 0.01, 0.02))
@@ -34,7 +34,7 @@ func stages(t *testing.T, dir string, every int, from, to, to8 float64) {
 		if step <= 100 {
 			metrics.add(object{"step": step, "stage": "warm-up", "sft/loss": 4 / float64(step), "policy/entropy": 4 / float64(step)})
 		} else {
-			row := object{"step": step, "stage": "rl", "reward/mean": 0.2 + float64(step)/1000, "policy/entropy": 0.5 + math.Sin(float64(step)), "rollout/length_mean": 14}
+			row := object{"step": step, "stage": "rl", "reward/mean": 0.2 + float64(step)/1000, "policy/entropy": 0.5 + math.Sin(float64(step)), "rollout/length_mean": 14, "teacher/kl": 1 / float64(step)}
 			if every > 0 && step%every == 0 && step < 300 {
 				for name, v := range evaluation(step, "rl", 128, from+(to-from)*float64(step-100)/200, to8) {
 					row[name] = v
@@ -208,9 +208,9 @@ func TestPageTellsWhatHappened(t *testing.T) {
 	b := reports(t, dir)
 	for screen, says := range map[string][]string{
 		"now": {"rl 200 of 200", "step 30: seen", "Held-out accuracy",
-			"share of right answers to 128 problems during the stage, to 512 before and after it; whiskers: 95 % interval; x: steps of stage rl", "greedy 77.0 %"},
+			"share of right answers to 128 problems during the stage, to 512 before and after it; whiskers: 95 % interval; x: steps of stage rl", "greedy 77.0 %", "KL to teacher", "learns", "a model of the recipe"},
 		"heldout": {"Accuracy by stage", "before training", "after warm-up", "after rl", "512 × 8", "71.0 to 79.0 %"},
-		"curves":  {"Constant: rollout/length_mean 14."},
+		"curves":  {"Constant: rollout/length_mean 14.", "mean k3 estimate of the KL divergence of the policy from the model"},
 	} {
 		visit(b, "#/run/both/"+screen)
 		b.Wait("[...document.querySelectorAll('main figure .plot')].every((p) => p.querySelector('svg'))")

@@ -44,10 +44,13 @@ function within(place, params) {
   return (step) => { const p = place(step); return p != null && p >= from && p <= to ? p : null; };
 }
 
+// ofModel says whether a name of the table, such as NAME/kl, stands for that of a metric of a model.
+const ofModel = (listed, name) => listed.startsWith("NAME/") && name.split("/").length === 2 && name.endsWith(listed.slice(4));
+
 // byFamily are the metrics whose name contains a text, in the order of their table, by family.
 function byFamily(names, text) {
   const order = R.metrics.map((t) => t.name.replace(/(@K|\/NAME)$/, "")), families = new Map();
-  const place = (n) => { const i = order.findIndex((o) => n === o || n.startsWith(o + "@") || n.startsWith(o + "/")); return i < 0 ? order.length : i; };
+  const place = (n) => { const i = order.findIndex((o) => n === o || n.startsWith(o + "@") || n.startsWith(o + "/") || ofModel(o, n)); return i < 0 ? order.length : i; };
   for (const n of names.filter((o) => !text || o.includes(text)).sort((a, b) => place(a) - place(b))) {
     const f = n.split("/")[0];
     families.set(f, [...(families.get(f) || []), n]);
@@ -70,7 +73,7 @@ function horizontal(r, axis, m) {
   return (s) => (sum.has(s) ? sum.get(s) : null);
 }
 
-const meaning = (name) => R.metrics.find((t) => t.name === name.replace(/@\d+$/, "@K") || (t.name.endsWith("/NAME") && name.startsWith(t.name.slice(0, -4)))) || { meaning: "", reading: "", unit: "" };
+const meaning = (name) => R.metrics.find((t) => t.name === name.replace(/@\d+$/, "@K") || (t.name.endsWith("/NAME") && name.startsWith(t.name.slice(0, -4))) || ofModel(t.name, name)) || { meaning: "", reading: "", unit: "" };
 
 const sync = typeof uPlot === "undefined" ? null : uPlot.sync("curves");
 

@@ -110,6 +110,8 @@ function facts(r, m) {
   const list = [], add = (name, text, more) => list.push(R.h("div", {}, R.h("dt", {}, name), R.h("dd", {}, text, more ? R.h("small", {}, " " + more) : null)));
   const done = m.last - m.after, plan = r.planned(m);
   add("stage", `${m.name} ${done.toLocaleString("en")}${plan ? " of " + plan.toLocaleString("en") : ""}`, r.state === "running" ? "running" : r.state);
+  const stage = r.facts && r.facts.stages.find((s) => s.name === m.name);
+  if (stage && stage.trains) add("learns", stage.trains, "a model of the recipe");
   const per = R.median(r.timing.filter((t) => t.step > m.after && t.step <= m.last).slice(-50).map((t) => (t.v["time/rollout_s"] || 0) + (t.v["time/train_s"] || 0)));
   if (r.state === "running" && plan > done && per > 0) add("time left", R.seconds((plan - done) * per), "of this stage");
   const ran = (title, name, text, more) => { const y = R.inStage(r, name, m).y; if (y.length) add(title, text(y[y.length - 1]), more || "from " + text(y[0])); };
@@ -141,6 +143,7 @@ function smalls(r, m) {
       { label: "equal", cls: "equal", ...part(uniform.y.map((v, i) => Math.max(0, v - right.y[i] - wrong.y[i]))) }, { label: "all wrong", cls: "wrong", ...part(wrong.y) }].filter((l) => l.y.some((v) => v > 0.005)) }) : null,
     one("Entropy", "policy/entropy", "nats per token", R.logPays), one("Completion length", "rollout/length_mean", "tokens"), one("Cut off", "rollout/truncated_share", "share of completions"),
     one("Gradient", "policy/grad_norm", "norm before clipping", R.logPays), one("Clipped", "policy/clip_fraction", "share of tokens"), one("KL to the reference", "policy/kl_ref", "nats per token"),
+    ...r.names().filter((n) => n.endsWith("/kl")).sort().map((n) => one("KL to " + n.slice(0, -3), n, "nats per token")),
     one("Loss", "sft/loss", "nats per token", R.logPays), one("Not scored", "rollout/not_scored", "completions of a step"), one("Preferred", "preference/accuracy", "share of pairs"),
   ];
 }
