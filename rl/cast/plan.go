@@ -45,7 +45,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 			rows = max(rows, st.SFT.BatchSize*max(longest, groupRows(r, st)))
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
-			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.RL.GroupSize)
+			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
 		}
 		widest = max(widest, r.Task.EvalSamples)
 	}
@@ -69,9 +69,9 @@ func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 	case st.Kind != recipe.KindRL:
 		return 0
 	case st.SecondChance.TrainHint: // prompts of a group may differ
-		return seq.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st), st.RL.GroupSize)
+		return seq.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st), st.LargestGroup())
 	}
-	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st), st.RL.GroupSize)
+	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st), st.LargestGroup())
 }
 
 // Divided has a line for each stage whose groups may be too large for one batch of the

@@ -122,7 +122,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 			break
 		}
 		out = append(out, sitting{
-			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.RL.GroupSize, tokens: r.Task.Episode.Tokens,
+			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.LargestGroup(), tokens: r.Task.Episode.Tokens,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}
@@ -170,7 +170,7 @@ func arrived(dir, checkpoint string, log *record.Log, index int, st *recipe.Stag
 	var out []sitting
 	for _, step := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, sitting{
-			name: fmt.Sprintf("prompts of step %d", step), log: record.CompletionsFile, lines: by[step], each: st.RL.GroupSize,
+			name: fmt.Sprintf("prompts of step %d", step), log: record.CompletionsFile, lines: by[step], each: st.LargestGroup(),
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step - 1 - total + done},
 		})
 	}

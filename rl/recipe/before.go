@@ -43,6 +43,14 @@ type curriculum struct {
 	// of a list
 	Candidates int `toml:"candidates" of:"candidates" range:"[0,1000]" unit:"problems per prompt"`
 
+	// formula of a prompt, such as "sqrt(solved*(1 - solved))": the completions of a step, group_size for
+	// each of its prompts, are shared among them in proportion to it, with at least 2 for each. A prompt
+	// without a value counts as 1; if all are 0, all get as many; "": group_size for each
+	Completions string `toml:"completions" of:"completions"`
+
+	// with completions: the most for one prompt; default: 4 times group_size
+	CompletionsMost int `toml:"completions_most" of:"completions" range:"[0,65536]" unit:"completions"`
+
 	// settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated
 	// in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those of
 	// [task.settings]
@@ -52,15 +60,32 @@ type curriculum struct {
 	Teacher Teacher `toml:"teacher" of:"teacher"`
 }
 
-// Variant implements [settings.Variant]: a curriculum without candidates or a teacher does not name them.
+// Variant implements [settings.Variant]: a curriculum without candidates, shares of completions or a
+// teacher does not name them.
 func (c curriculum) Variant() string {
-	switch {
-	case c.Candidates > 0:
-		return "candidates"
-	case len(c.Teacher.Space) > 0:
-		return "teacher"
+	var variants []string
+	if c.Candidates > 0 {
+		variants = append(variants, "candidates")
 	}
-	return ""
+	if c.Completions != "" {
+		variants = append(variants, "completions")
+	}
+	if len(c.Teacher.Space) > 0 {
+		variants = append(variants, "teacher")
+	}
+	return strings.Join(variants, " ")
+}
+
+// LeastCompletions is how many completions a prompt gets at least where a formula shares them out:
+// two can be compared.
+const LeastCompletions = 2
+
+// LargestGroup is how many completions of one prompt a stage samples at most.
+func (s *Stage) LargestGroup() int {
+	if s.Curriculum.Completions == "" {
+		return s.RL.GroupSize
+	}
+	return s.Curriculum.CompletionsMost
 }
 
 // Teacher are the keys of a curriculum over continuous settings (ALP-GMM, arXiv 1910.07224). A setting
@@ -279,7 +304,7 @@ func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 	for _, part := range slices.Sorted(maps.Keys(s.beforeParts())) {
 		p := pathOf(part, at)
 		level, _, _ := program.Level(part)
-		group := part == curriculumPart+"weight" || part == curriculumPart+"order" || strings.HasPrefix(part, settingsPart)
+		group := slices.Contains([]string{curriculumPart + "weight", curriculumPart + "order", curriculumPart + "completions"}, part) || strings.HasPrefix(part, settingsPart)
 		if level > formula.Group || level == formula.Group && !group {
 			d.Fail(p, "%s: one value for each %s where one for the %s is wanted", d.Name(p), level, map[bool]string{true: "prompt", false: "run"}[group])
 		}
@@ -318,6 +343,7 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 		d.Fail(at.With(key), "%s %s", d.Name(at.With(key)), fmt.Sprintf(format, args...))
 	}
 	known := task.Settings != nil
+	d.completions(s, at)
 	switch {
 	case c.Candidates > 0 && c.Order == "":
 		fail("candidates", "goes with order, which says which of them come first")
@@ -352,6 +378,41 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 			if p := at.With("settings").With(name); !slices.Contains(have, name) {
 				d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have, ""))
 			}
+		}
+	}
+}
+
+// completions checks what the completions of a step are shared among its prompts by.
+func (d decoder) completions(s *Stage, at settings.Path) {
+	c := &s.Curriculum
+	if c.Completions == "" {
+		if p := at.With("completions_most"); c.CompletionsMost > 0 {
+			d.Fail(p, "%s goes with completions, the formula by which they are shared", d.Name(p))
+		}
+		return
+	}
+	if c.CompletionsMost == 0 {
+		c.CompletionsMost = min(4*s.RL.GroupSize, 1<<16)
+	}
+	if p := at.With("completions_most"); c.CompletionsMost < s.RL.GroupSize {
+		d.Fail(p, "%s = %d is out of range; accepted: at least group_size = %d, which is the mean", d.Name(p), c.CompletionsMost, s.RL.GroupSize)
+	}
+	p := at.With("completions")
+	if s.RL.GroupSize < LeastCompletions {
+		d.Fail(p, "%s needs a group_size of at least %d, which each prompt gets; found %d", d.Name(p), LeastCompletions, s.RL.GroupSize)
+	}
+	for _, other := range []struct {
+		given     bool
+		key, says string
+	}{
+		{s.Refill.Tries > 0, "refill.tries", "which draws other prompts in place of some"},
+		{s.SecondChance.When != "", "second_chance.when", "which replaces completions of a group"},
+		{s.Replay.Store != "", "replay.store", "whose groups are a part of the step"},
+		{s.Order == "arrival", "order = \"arrival\"", "which takes groups of several steps"},
+		{s.played, "a task that is played in turns", "whose episodes are numbered by groups of one size"},
+	} {
+		if other.given {
+			d.Fail(p, "%s does not go with %s, %s", d.Name(p), other.key, other.says)
 		}
 	}
 }
@@ -416,7 +477,7 @@ func (d decoder) tried(s *Stage, r *Recipe, program *formula.Program, at setting
 				continue
 			}
 			key, setting := strings.CutPrefix(part, settingsPart)
-			level := formula.Run
+			level, _, _ := program.Level(part)
 			if setting {
 				level = formula.Group
 			}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -97,27 +98,24 @@ type Collector struct {
 // the verifiers besides. The completions of problem i draw from the streams i·n to i·n+n-1
 // of the key. With Episodes a completion is an episode.
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
-	starts, err := c.starts(problems)
+	starts, err := c.Starts(problems)
 	if err != nil {
 		return nil, err
 	}
 	return c.From(ctx, starts, n, params, key, besides...)
 }
 
-// Begin hands out what Collect samples, if the sampler can begin early.
-func (c *Collector) Begin(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key) error {
+// Begin hands out what From samples, if the sampler can begin early.
+func (c *Collector) Begin(ctx context.Context, starts []Start, n int, params Params, key random.Key) error {
 	early, can := c.Sampler.(Early)
 	if !can || c.Episodes != nil {
 		return nil
 	}
-	starts, err := c.starts(problems)
-	if err != nil {
-		return err
-	}
 	return early.Begin(ctx, requestsOf(starts, n, params, key))
 }
 
-func (c *Collector) starts(problems []verify.Problem) ([]Start, error) {
+// Starts are what completions of problems follow.
+func (c *Collector) Starts(problems []verify.Problem) ([]Start, error) {
 	starts := make([]Start, len(problems))
 	for i, p := range problems {
 		ids, err := c.Renderer.Prompt(p)
@@ -136,25 +134,26 @@ type Start struct {
 	Opening []world.Message // a part of Prompt: what a world says
 	State   string          // what the world calls the situation before the first turn
 	Given   []int           // the beginning of each completion, which counts as one of its tokens; nil: none
+	N       int             // completions; 0: as many as all others have
 }
 
 func requestsOf(starts []Start, n int, params Params, key random.Key) []Request {
 	requests := make([]Request, len(starts))
 	for i, s := range starts {
 		key.Stream = uint32(i * n)
-		requests[i] = Request{Prompt: slices.Concat(s.Prompt, s.Given), N: n, Params: params, Key: key}
+		requests[i] = Request{Prompt: slices.Concat(s.Prompt, s.Given), N: cmp.Or(s.N, n), Params: params, Key: key}
 		requests[i].Params.MaxTokens -= len(s.Given)
 	}
 	return requests
 }
 
-// Requests are what Collect asks the sampler for, and what they follow.
-func (c *Collector) Requests(problems []verify.Problem, n int, params Params, key random.Key) ([]Start, []Request, error) {
-	starts, err := c.starts(problems)
-	return starts, requestsOf(starts, n, params, key), err
+// Requests are what From asks the sampler for.
+func (c *Collector) Requests(starts []Start, n int, params Params, key random.Key) []Request {
+	return requestsOf(starts, n, params, key)
 }
 
-// From samples n completions after each start and judges them, as Collect does.
+// From samples n completions after each start and judges them, as Collect does. One that has a number
+// of its own, up to n, leaves the streams of the others as they are.
 func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
 	if c.Episodes != nil {
 		groups, err := c.play(ctx, starts, n, params, key)

@@ -41,13 +41,29 @@ func newDrawer(p Parts, f *facts) (*drawer, error) {
 // begin lets workers begin with what draw samples first.
 func (d *drawer) begin(ctx context.Context, p Plan) error {
 	_, key := streams(d.index, p.At, 0)
-	return d.collector.Begin(ctx, p.Problems, p.stage.RL.GroupSize, StepParams(p.stage), key)
+	starts, err := d.startsOf(&p, p.Problems)
+	if err != nil {
+		return err
+	}
+	return d.collector.Begin(ctx, starts, p.stage.LargestGroup(), StepParams(p.stage), key)
+}
+
+// startsOf are what the completions of problems follow, each with how many the plan has for it.
+func (d *drawer) startsOf(p *Plan, problems []verify.Problem) ([]rollout.Start, error) {
+	starts, err := d.collector.Starts(problems)
+	for i := range starts {
+		if p.Sizes != nil {
+			starts[i].N = p.Sizes[i]
+		}
+	}
+	return starts, err
 }
 
 // requests are what a plan asks a sampler for first, and what the completions begin with.
 func (d *drawer) requests(p Plan) ([]rollout.Start, []rollout.Request, error) {
 	_, key := streams(d.index, p.At, 0)
-	return d.collector.Requests(p.Problems, p.stage.RL.GroupSize, StepParams(p.stage), key)
+	starts, err := d.startsOf(&p, p.Problems)
+	return starts, d.collector.Requests(starts, p.stage.LargestGroup(), StepParams(p.stage), key), err
 }
 
 // draw samples the groups of a plan. With [stage.refill] other groups are drawn in place of those
@@ -135,7 +151,11 @@ func (d *drawer) finished(out Drawn, chosen, refused []Completion) (Drawn, error
 func (d *drawer) collect(ctx context.Context, out *Drawn, try int, problems []verify.Problem) ([]Completion, error) {
 	p := &out.Plan
 	_, key := streams(d.index, p.At, try)
-	groups, err := d.collector.Collect(ctx, problems, p.stage.RL.GroupSize, StepParams(p.stage), key, d.program.Verifiers()...)
+	starts, err := d.startsOf(p, problems)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := d.collector.From(ctx, starts, p.stage.LargestGroup(), StepParams(p.stage), key, d.program.Verifiers()...)
 	if err != nil {
 		return nil, err
 	}

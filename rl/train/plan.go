@@ -67,7 +67,37 @@ func (l *planner) plan(at Position, version, replay int) (Plan, error) {
 		return problems, err
 	}
 	p.Problems, err = p.more(0, p.stage.RL.PromptsPerStep-p.Stored)
+	if err == nil && l.whole.Curriculum.Completions != "" {
+		if p.Sizes, err = l.sizes(at, p.stage, p.Problems); err == nil {
+			p.Metrics["curriculum/fewest"], p.Metrics["curriculum/most"] = float64(slices.Min(p.Sizes)), float64(slices.Max(p.Sizes))
+		}
+	}
 	return p, err
+}
+
+// sizes are how many completions each problem of a step gets.
+func (l *planner) sizes(at Position, st *recipe.Stage, problems []verify.Problem) ([]int, error) {
+	values, err := l.values(at, st, problems, nil)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := l.curriculum(values, "completions")
+	if err != nil {
+		return nil, l.blamed(err)
+	}
+	for i, w := range weights {
+		switch {
+		case math.IsNaN(w):
+			weights[i] = 1
+		case w < 0 || math.IsInf(w, 0):
+			return nil, l.blamed(fmt.Errorf("curriculum.completions is %v for prompt %d of step %d; accepted: finite numbers, at least 0", w, i+1, at.Step+1))
+		}
+	}
+	total := st.RL.GroupSize * len(problems)
+	if st.RL.GroupSize < recipe.LeastCompletions {
+		return nil, l.blamed(fmt.Errorf("curriculum.completions: step %d has %d completions for %d prompts; accepted: at least %d for each", at.Step+1, total, len(problems), recipe.LeastCompletions))
+	}
+	return shared(weights, total, recipe.LeastCompletions, st.LargestGroup()), nil
 }
 
 // blamed says in which stage the formula of an error stands.

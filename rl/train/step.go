@@ -22,6 +22,7 @@ type Plan struct {
 	Stored   int                // groups of the replay that are part of the step
 	Metrics  metrics.Row        // of the time before sampling
 	Problems []verify.Problem   `json:"-"` // of the first draw
+	Sizes    []int              `json:"-"` // completions of each; nil: the same number of all
 
 	stage *recipe.Stage                              // with the numbers
 	more  func(try, n int) ([]verify.Problem, error) // problems of the draws after the first
