@@ -48,6 +48,11 @@ type Member struct {
 	// the copy moves this share of the way to the model that is trained, at each update of a stage of kind
 	// rl: a moving average; 0: it stays
 	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
+
+	// a question in place of the policy's own, with members of the row in braces, such as "{question} The
+	// answer is {answer}.": the model scores the policy's tokens after it. A completion for which it is
+	// longer than max_prompt_tokens has no such log-prob; for stages of kind rl; "": the policy's prompt
+	Prompt string `toml:"prompt"`
 }
 
 // Variant implements [settings.Variant].
@@ -172,6 +177,9 @@ func (d decoder) models(r *Recipe) {
 		if m.Renew > 0 && m.Follow > 0 {
 			d.Fail(at.With("renew"), "models.%s.renew = %d does not go with follow = %v: a copy stays until it is made again, or moves at each update", name, m.Renew, m.Follow)
 		}
+		if m.Prompt != "" && name == ReferenceModel {
+			d.Fail(at.With("prompt"), "models.ref.prompt: the reference reads the policy's prompts; give a model with a prompt another name")
+		}
 		if m.Path != "" {
 			m.Path = d.absolute(at.With("path"), m.Path)
 		}
@@ -232,6 +240,7 @@ func (d decoder) members(r *Recipe) {
 		}
 		last = i
 		d.trains(r, st, at.With("trains"))
+		d.prompted(r, st)
 	}
 	if last >= 0 && r.Stages[last].Learner() != PolicyModel {
 		p := settings.Path{"stage", strconv.Itoa(last), "trains"}
@@ -241,6 +250,24 @@ func (d decoder) members(r *Recipe) {
 		if !r.uses(name) {
 			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, and no stage trains it", name, name)
 			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table", name))
+		}
+	}
+}
+
+// prompted checks what a stage asks of models with a prompt of their own.
+func (d decoder) prompted(r *Recipe, st *Stage) {
+	for _, name := range r.ModelNames() {
+		if r.Models[name].Prompt == "" || !st.Asks(name) {
+			continue
+		}
+		p := settings.Path{"models", name, "prompt"}
+		switch {
+		case st.Kind != KindRL:
+			d.Fail(p, "models.%s.prompt: stage %s is of kind %s, whose rows have prompts of their own; accepted: a model without a prompt there", name, st.Name, st.Kind)
+		case st.played:
+			d.Fail(p, "models.%s.prompt does not go with a task that is played in turns", name)
+		case slices.ContainsFunc(st.Texts(), func(a reward.Ask) bool { return a.Model == name }):
+			d.Fail(p, "models.%s.prompt: the reward of stage %s asks %s about texts, which stand after the policy's prompt; give it a model without a prompt", name, st.Name, name)
 		}
 	}
 }

@@ -102,6 +102,52 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// prompts are models that score what the policy wrote after prompts of their own.
+const prompted = `
+[models.same]
+copy = "policy"
+prompt = "{question}"
+[models.knows]
+copy = "policy"
+prompt = "7 {question}"
+[[stage]]
+name = "rl"
+[stage.algorithm]
+penalty = "0.05*square(logp - knows)/2"
+[stage.algorithm.metrics]
+"my/same" = "step_token_mean(same == old)"
+"my/knows" = "step_token_mean(knows == old)"
+`
+
+// TestPrompted: a copy with the policy's own prompt says the policy's bits, with another prompt other
+// ones; where that prompt is too long for the run there is no such number, and a row without what it
+// shows is refused before the first step.
+func TestPrompted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains several times")
+	}
+	dev, dir := tester(t), t.TempDir()
+	must(t, trainText(t, dev, dir, prompted, false, "task.max_prompt_tokens=12"))
+	for i, row := range metricRows(t, dir, "my/same") {
+		if same, knows := row["my/same"].(float64), row["my/knows"].(float64); (same == 1) != (i == 0) || knows == 1 {
+			t.Errorf("step %d: the same for a share of %v with its own prompt, and %v with another", i+1, same, knows)
+		}
+		if _, there := row["rollout/no_value"]; there {
+			t.Errorf("step %d: %v", i+1, row)
+		}
+	}
+	dir = t.TempDir()
+	must(t, trainText(t, dev, dir, strings.Replace(prompted, "7 {question}", strings.Repeat("7 ", 80)+"{question}", 1), false, "stage.rl.algorithm.weight=if(scored(knows), 1, 0)", "stage.rl.algorithm.as_written=true"))
+	for _, row := range metricRows(t, dir, "my/same") {
+		if share, there := row["my/knows"]; there {
+			t.Errorf("step %v: %v of the tokens have a log-prob after a prompt that is too long", row["step"], share)
+		}
+	}
+	if err := trainText(t, dev, t.TempDir(), strings.Replace(prompted, "7 {question}", "{hint}", 1), false); err == nil || !strings.Contains(err.Error(), "models.knows.prompt: prompt ") {
+		t.Errorf("a row without a hint: %v", err)
+	}
+}
+
 // taught is a run that makes its own teacher, of the warm-up's model.
 const taught = `
 [models.teacher]

@@ -181,6 +181,26 @@ func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) 
 	return nil
 }
 
+// prompted refuses problems that lack what the prompt of a model shows.
+func prompted(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
+	for _, name := range r.ModelNames() {
+		prompt := r.Models[name].Prompt
+		if prompt == "" {
+			continue
+		}
+		rows, _ := source.Rows()
+		if rows == nil {
+			rows = []verify.Problem{source.Draw(random.At(0, 0, 0))}
+		}
+		for _, row := range rows {
+			if _, err := renderer.Asked(row, prompt); err != nil {
+				return fmt.Errorf("models.%s.prompt: prompt %s: %w", name, terminal.Quote(row.Question), err)
+			}
+		}
+	}
+	return nil
+}
+
 // replacements are new completions for each second chance, as many as it replaces: sampled, or
 // those of the rows.
 func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chance) ([]rollout.Group, error) {

@@ -373,9 +373,45 @@ func ofTokens(fact string, known when, value func(x subject, i int) []float32) s
 
 func ofModel(fact string) supplier {
 	return supplier{fact: fact, known: asked, columns: one(func(x subject, fact string) (formula.Column, error) {
+		if prompt := x.recipe.Models[fact].Prompt; prompt != "" {
+			return x.after(prompt, fact)
+		}
 		rows, err := x.models.Supply(fact, column(x.cs, func(c *Completion) rollout.View { return c.View }))
 		return formula.Column{Level: formula.Token, V: slices.Concat(rows...)}, err
 	})}
+}
+
+// after is what a model says of the tokens after a prompt of its own.
+func (x subject) after(prompt, model string) (formula.Column, error) {
+	var views []rollout.View
+	lacks := make([]string, len(x.cs)) // why there is no such prompt; "": there is
+	for i := range x.cs {
+		c := &x.cs[i]
+		switch ids, err := x.prompts.Asked(c.From.Problem, prompt); {
+		case err != nil:
+			lacks[i] = fmt.Sprintf("models.%s.prompt: %v", model, err)
+		case len(ids) > x.recipe.Task.MaxPromptTokens:
+			lacks[i] = fmt.Sprintf("models.%s.prompt has %d tokens here; accepted: at most max_prompt_tokens = %d", model, len(ids), x.recipe.Task.MaxPromptTokens)
+		default:
+			views = append(views, c.View.After(ids))
+		}
+	}
+	rows, err := x.models.Supply(model, views)
+	if err != nil {
+		return formula.Column{}, err
+	}
+	out := formula.Column{Level: formula.Token, Why: map[int]string{}}
+	for i := range x.cs {
+		if lacks[i] == "" {
+			out.V, rows = append(out.V, rows[0]...), rows[1:]
+			continue
+		}
+		for range x.cs[i].View.Tokens() {
+			out.Why[len(out.V)] = lacks[i]
+			out.V = append(out.V, math.NaN())
+		}
+	}
+	return out, nil
 }
 
 func ofUpdate(fact string, of statistic) supplier {

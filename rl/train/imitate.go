@@ -44,6 +44,9 @@ func newImitation(p Parts, index int) (Stage, error) {
 // Readable says whether the model can read the demonstrations of a recipe's stages, and what
 // their second chances show.
 func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
+	if err := prompted(r, source, renderer); err != nil {
+		return err
+	}
 	for i := range r.Stages {
 		if err := givesChances(&r.Stages[i], source, renderer); err != nil {
 			return err

@@ -298,7 +298,7 @@ func TestEpisodesRefused(t *testing.T) {
 		}
 	}
 	for set, want := range map[string]string{
-		"task.episode.turns=3":               "[task.episode] is for tasks that are played in turns, but the problems of countdown have one answer; tasks in turns: guess",
+		"task.episode.turns=3":               "[task.episode] is for tasks that are played in turns, but the problems of countdown have one answer; tasks in turns: ",
 		"stage.rl.algorithm.advantage=turns": "turns that the policy took in the episode; with a task that is played in turns",
 	} {
 		_, err := recipe.Load("countdown-tiny", []string{set})
