@@ -243,8 +243,9 @@ func (t *Tokenizer) addedAt(text string, i int) (addedToken, bool) {
 	return addedToken{}, false
 }
 
+// isWordRune is \w of Rust's regular expressions (https://www.unicode.org/reports/tr18/#Compatibility_Properties).
 func isWordRune(r rune) bool {
-	return unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd, unicode.Pc)
+	return unicode.In(r, unicode.Letter, unicode.Nl, unicode.Other_Alphabetic, unicode.Mark, unicode.Nd, unicode.Pc, unicode.Join_Control)
 }
 
 func endsWithWord(s string) bool {

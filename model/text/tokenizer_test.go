@@ -197,6 +197,10 @@ func TestAddedTokens(t *testing.T) {
 		"[R] [L]":      "[R]|[L]",
 		"word words":   "word|Ġ|w|o|r|d|s",
 		"(word) sword": "(|word|)|Ġ|s|w|o|r|d",
+		"wordⅫ":        "w|o|r|d|â|ħ|«", // letters to Rust, and numbers to Unicode's categories
+		"wordⓐ":        "w|o|r|d|â|ĵ|Ĳ",
+		"\u200dword":   "â|Ģ|į|w|o|r|d",
+		"word½":        "word|Â|½",
 	} {
 		if got := tokensOf(t, tok, text); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
