@@ -42,6 +42,9 @@ func StaleFacts() []formula.Fact {
 	}
 }
 
+// TurnFact is how the names of facts begin that a world tells about a turn.
+const TurnFact = "turn."
+
 // TurnFacts are those of a stage whose task is played in turns. Its segments are the turns, unless
 // the part segments cuts in another way; those of a turn are then refused.
 func TurnFacts() []formula.Fact {
@@ -51,7 +54,7 @@ func TurnFacts() []formula.Fact {
 		{Name: "read_tokens", Level: formula.Completion, Unit: "tokens", Meaning: "tokens that it read between its turns" + needs},
 		{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + needs},
 		{Name: "turn_reward", Level: formula.Segment, Meaning: "what the world pays for a turn" + needs},
-		{Name: "turn.*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + needs},
+		{Name: TurnFact + "*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + needs},
 		{Name: "state", Level: formula.Segment, Text: true, Meaning: "the situation in which a turn is taken, as the world calls it: equal texts in a group are equal situations; for == and same_mean" + needs},
 		{Name: "last_turn", Level: formula.Segment, Condition: true, Meaning: "the turn is the last of its episode" + needs},
 	}

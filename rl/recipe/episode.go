@@ -1,18 +1,21 @@
 package recipe
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // Clock is how long a world may take for one turn; 0: as long as it takes.
 func (e Episode) Clock() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
 // inTurns refuses what a stage cannot do whose task is played in turns.
-func (d decoder) inTurns(s *Stage, at settings.Path) {
-	if !s.played {
+func (d decoder) inTurns(s *Stage, task tasks.Episodic, at settings.Path) {
+	if task == nil {
 		return
 	}
 	const why = "does not go with a task that is played in turns"
@@ -26,10 +29,30 @@ func (d decoder) inTurns(s *Stage, at settings.Path) {
 		p := at.With("order")
 		d.Fail(p, "%s = \"arrival\" %s; accepted: \"drawn\"", d.Name(p), why)
 	}
-	if a, err := s.Compiled(); err == nil && a.Cuts() {
-		for _, fact := range algo.OfTurns(a.Reads()) {
-			p := at.With("algorithm").With("segments")
-			d.Fail(p, "%s does not cut completions into turns, but formulas read %s, which is a fact of a turn; accepted: segments = \"turns\", the default for a task that is played in turns", d.Name(p), fact)
+	if a, err := s.Compiled(); err == nil {
+		facts := algo.OfTurns(a.Reads())
+		d.told(task, facts, at.With("algorithm"))
+		if a.Cuts() {
+			for _, fact := range facts {
+				p := at.With("algorithm").With("segments")
+				d.Fail(p, "%s does not cut completions into turns, but formulas read %s, which is a fact of a turn; accepted: segments = \"turns\", the default for a task that is played in turns", d.Name(p), fact)
+			}
+		}
+	}
+	if p, err := s.Program(); err == nil {
+		d.told(task, p.Reads(), at.With("reward"))
+	}
+}
+
+// told refuses facts of turns that the task's world never tells: they would have no value.
+func (d decoder) told(task tasks.Episodic, facts []string, at settings.Path) {
+	var known []string
+	for _, name := range task.TurnFacts() {
+		known = append(known, algo.TurnFact+name)
+	}
+	for _, fact := range facts {
+		if strings.HasPrefix(fact, algo.TurnFact) && !slices.Contains(known, fact) {
+			d.Fail(at, "%s reads %s, which task %s does not tell of a turn; accepted: %s", d.Name(at), fact, task.Name(), strings.Join(known, ", "))
 		}
 	}
 }

@@ -452,7 +452,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.before(s, r, at)
 		d.again(s, at)
 		d.arrival(s, at)
-		d.inTurns(s, at)
+		d.inTurns(s, task.Episodic(), at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

@@ -80,8 +80,11 @@ func (p *Program) Terms() []string {
 }
 
 // Needs tells whether the formula, or what it names, reads a fact.
-func (p *Program) Needs(fact string) bool {
-	return slices.Contains(p.formula.Needs(append([]string{rewardPart}, p.named...)...), fact)
+func (p *Program) Needs(fact string) bool { return slices.Contains(p.Reads(), fact) }
+
+// Reads are the facts that the formula, or what it names, reads.
+func (p *Program) Reads() []string {
+	return p.formula.Needs(append([]string{rewardPart}, p.named...)...)
 }
 
 // Verifiers are the declared ones, in their order.

@@ -235,6 +235,9 @@ func (e *guessing) Close() error { return nil }
 // Turns implements [Episodic].
 func (g *guess) Turns() int { return g.Most }
 
+// TurnFacts implements [Episodic]: how many numbers are still possible, and what the turn gave away.
+func (g *guess) TurnFacts() []string { return []string{"left", "lost"} }
+
 // EpisodeTokens implements [Episodic]: each turn but the last has a reply.
 func (g *guess) EpisodeTokens() int {
 	reply := 1

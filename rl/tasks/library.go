@@ -232,6 +232,9 @@ func (e *reading) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
 // Turns implements [Episodic].
 func (l *library) Turns() int { return l.Most }
 
+// TurnFacts implements [Episodic]: those of calls, and how many documents of the chain it is the first to see.
+func (l *library) TurnFacts() []string { return append(world.CallFacts(), "found") }
+
 // EpisodeTokens implements [Episodic]: all turns but the last are searches.
 func (l *library) EpisodeTokens() int { return (l.Most-1)*(l.CompletionTokens()+3*l.Results) + 2 }
 

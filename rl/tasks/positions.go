@@ -246,6 +246,9 @@ func (e *position[P]) Close() error { return nil }
 // Turns implements [Episodic].
 func (g *positions[S, P]) Turns() int { return g.rules.turns(&g.Settings) }
 
+// TurnFacts implements [Episodic]: how near the win is, and whether the turn was no move.
+func (g *positions[S, P]) TurnFacts() []string { return []string{"near", "refused"} }
+
 // EpisodeTokens implements [Episodic]: each turn but the last has a reply, a position with ? before it
 // at most.
 func (g *positions[S, P]) EpisodeTokens() int {

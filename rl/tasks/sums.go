@@ -145,6 +145,9 @@ func sumOf(row verify.Problem) (sum string, err error) {
 // Turns implements [Episodic].
 func (s *sums) Turns() int { return s.Most }
 
+// TurnFacts implements [Episodic].
+func (s *sums) TurnFacts() []string { return world.CallFacts() }
+
 // EpisodeTokens implements [Episodic]: all turns but the last are calls, whose results may be negative,
 // have a point or be a fraction.
 func (s *sums) EpisodeTokens() int {

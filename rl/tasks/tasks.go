@@ -65,6 +65,8 @@ type Episodic interface {
 	world.Players
 	// Turns are those that an episode has at most.
 	Turns() int
+	// TurnFacts are the names of [world.Reply.Facts], in order. Every reply has all of them, or none.
+	TurnFacts() []string
 	// EpisodeTokens is the length in tokens of the longest valid episode of a [Demonstrator], without
 	// its prompt: turns with their end tokens, and replies. PromptTokens is that of what stands before
 	// the first turn, and CompletionTokens that of one turn.

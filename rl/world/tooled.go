@@ -32,6 +32,9 @@ const (
 	FactFailed = "calls_failed"
 )
 
+// CallFacts are all of them.
+func CallFacts() []string { return []string{FactCalls, FactFailed} }
+
 // Begin implements [World]. It says nothing more than the question. A tool that is not pure is an error.
 func (w Tooled) Begin(_ context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
 	e := &tooledEpisode{Tooled: w, row: row, state: "asked"}

@@ -3,6 +3,7 @@ package worlds
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -120,6 +121,9 @@ func (c *check) played(name string, p world.Player, i int) world.Played {
 			c.tokens("a reply", m.Text)
 		}
 		sound := !math.IsNaN(x.Reply.Reward) && !math.IsInf(x.Reply.Reward, 0)
+		if told := slices.Sorted(maps.Keys(x.Reply.Facts)); len(told) > 0 && !slices.Equal(told, slices.Sorted(slices.Values(c.world.TurnFacts()))) {
+			c.fault("%s: the turn %q in problem %q is told with %s, and the world names %s", name, cut(x.Text), row.ID, strings.Join(told, ", "), strings.Join(c.world.TurnFacts(), ", "))
+		}
 		for _, v := range x.Reply.Facts {
 			sound = sound && !math.IsNaN(v) && !math.IsInf(v, 0)
 		}

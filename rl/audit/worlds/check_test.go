@@ -146,6 +146,10 @@ func TestWorldFaults(t *testing.T) {
 			r.Reward = math.NaN()
 			return r, nil
 		}},
+		"is told with near, and the world names near, refused": {change: func(_ world.Turn, r world.Reply) (world.Reply, error) {
+			delete(r.Facts, "refused")
+			return r, nil
+		}},
 		`a reply "you"`: {change: func(_ world.Turn, r world.Reply) (world.Reply, error) {
 			r.Messages = []world.Message{{Role: world.User, Text: "you"}}
 			return r, nil
