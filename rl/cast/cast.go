@@ -19,7 +19,7 @@ type Cast struct {
 	Own       *Sampler            // on the policy's device
 	Panel     rollout.Panel       // judges completions elsewhere; nil: nobody does
 	Folder    string              // that the policy was read from; "": random weights
-	Read      map[string][]string // folders and files that models of [models] were read from, by their names
+	Sources   map[string][]string // folders and files that models of [models] were read from, by their names
 	members   []namedMember       // in the order of the roles, the policy first
 	positions int                 // of the longest sequence, tokens
 }
@@ -40,9 +40,9 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cast{Folder: folder, Read: map[string][]string{}}
+	c := &Cast{Folder: folder, Sources: map[string][]string{}}
 	for name, f := range b.folders {
-		c.Read[name] = f.read
+		c.Sources[name] = f.read
 	}
 	if err := c.build(r, b, dev); err != nil {
 		c.Close()

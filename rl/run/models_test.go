@@ -14,6 +14,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/fleet/local"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -29,13 +31,25 @@ var withoutReward = slices.DeleteFunc(slices.Clone(smallRun), func(set string) b
 // trainText trains a small run of a recipe that is laid over countdown-short.
 func trainText(t *testing.T, dev gpu.Device, dir, text string, resume bool, overrides ...string) error {
 	t.Helper()
-	four := []string{"task.settings.numbers=4", "task.settings.max_number=22", "task.settings.max_total=45"}
-	r, err := recipe.Parse("mine.toml", "base = \"countdown-short\"\n"+text, slices.Concat(four, withoutReward, overrides))
+	return trainWith(t, Options{Dir: dir, Resume: resume, Device: dev}, text, overrides...)
+}
+
+// trainWith is trainText with other options.
+func trainWith(t *testing.T, o Options, text string, overrides ...string) error {
+	t.Helper()
+	r, err := parsed(text, overrides...)
 	if err != nil {
 		return err
 	}
-	_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: resume, Device: dev, Show: &bytes.Buffer{}})
+	o.Opened, o.Show = opened(t, r), &bytes.Buffer{}
+	_, err = Train(t.Context(), o)
 	return err
+}
+
+// parsed is a small recipe that is laid over countdown-short.
+func parsed(text string, overrides ...string) (*recipe.Recipe, error) {
+	four := []string{"task.settings.numbers=4", "task.settings.max_number=22", "task.settings.max_total=45"}
+	return recipe.Parse("mine.toml", "base = \"countdown-short\"\n"+text, slices.Concat(four, withoutReward, overrides))
 }
 
 // copies are models that are made of the policy, and metrics that hold them against it.
@@ -219,6 +233,18 @@ func TestTrains(t *testing.T) {
 					t.Errorf("step %v: the teacher is the policy", row["step"])
 				}
 			}
+			helped := t.TempDir() // by a worker, whose weights are those of whoever is trained
+			workers := func(r *recipe.Recipe, c *cast.Cast, _ func(string)) (rollout.Sampler, error) {
+				w, err := local.Start(r, c, []gpu.Device{tester(t)}, fleet.Options{})
+				if err == nil {
+					t.Cleanup(w.Close)
+				}
+				return w, err
+			}
+			must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: workers}, taught, more...))
+			if got, want := runFiles(t, helped), runFiles(t, dir); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
+				t.Error("with a worker the run comes to other metrics or completions")
+			}
 			var stands Standing
 			text, err := os.ReadFile(filepath.Join(dir, store.ResultFile))
 			must(t, err)
@@ -294,6 +320,19 @@ func TestFolderScores(t *testing.T) {
 			if want := float64(*said.Logprobs[3+k]); x != want {
 				t.Errorf("view %d, token %d: %v, and rlzero score says %v", i, 3+k, x, want)
 			}
+		}
+	}
+	beside, err := parsed("[models.again]\npath = '" + folder + "'\n[models.twin]\ncopy = \"policy\"\n" + strings.Replace(fromFolder(folder), "square(logp - teacher)/2", "square(logp - teacher)/2 + 0*(again + twin)", 1))
+	must(t, err)
+	all, err := cast.Open(beside, "", dev)
+	must(t, err)
+	defer all.Close()
+	must(t, all.Begin(beside, 1))
+	for _, name := range []string{"twin", "again", "teacher", "twin", "teacher"} {
+		got, err := all.Supply(name, views)
+		must(t, err)
+		if same := slices.EqualFunc(got, rows, slices.Equal); same != (name != "twin") {
+			t.Errorf("%s among others says the same as the teacher alone: %t", name, same)
 		}
 	}
 	alone, err := c.Supply("teacher", views[1:2])

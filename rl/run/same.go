@@ -89,8 +89,8 @@ const modelsFile = "models.json"
 // originsOf hashes them; nil: there are none.
 func originsOf(c *cast.Cast) (origins, error) {
 	var out origins
-	for _, name := range slices.Sorted(maps.Keys(c.Read)) {
-		for _, from := range c.Read[name] {
+	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
+		for _, from := range c.Sources[name] {
 			origin, err := receipt.OriginOf(from)
 			if err != nil {
 				return nil, fmt.Errorf("models.%s: %w", name, err)
