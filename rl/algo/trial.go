@@ -309,6 +309,13 @@ func (f *filler) add(name string) error {
 	c := formula.Column{Level: fact.Level, V: make([]float64, f.t.Size(fact.Level)), Why: map[int]string{}}
 	r := random.At(2, random.Stream(random.Trial, f.k), f.count)
 	f.count++
+	if fact.Text {
+		c.Text = make([]string, len(c.V))
+		for row := range c.Text {
+			c.Text[row] = fmt.Sprintf("%s %d", name, r.Between(1, 2)) // some are equal
+		}
+		c.V = nil
+	}
 	for row := range c.V {
 		c.V[row] = f.value(fact, name, row, r)
 		if math.IsNaN(c.V[row]) {

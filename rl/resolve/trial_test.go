@@ -17,6 +17,14 @@ func small(t *testing.T, method string, more ...string) (*Opened, error) {
 	return load("chain-sum-tiny", append([]string{"stage.warm-up.skip=true", "stage.rl.algorithm={" + method + "}"}, more...)...)
 }
 
+// TestTrialOfStates: a trial has situations of turns, some of them equal.
+func TestTrialOfStates(t *testing.T) {
+	o, err := load("guess-tiny", "stage.rl.algorithm.advantage=own*if(same_count(state) > 1, turn_reward - same_mean(turn_reward, state), 0)")
+	if err != nil || len(o.Notes) > 0 {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
 // TestNoPresetIsFound: a trial finds nothing in the recipes and methods of the program.
 func TestNoPresetIsFound(t *testing.T) {
 	if testing.Short() {
