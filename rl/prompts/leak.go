@@ -39,23 +39,37 @@ func leak(heldOut, training string) error {
 	return hint.With(err, "remove one of the two, or accept it with task.allow_leaks = true")
 }
 
-// HeldOutTexts are the texts of held-out problems, to compare each draw with.
-type HeldOutTexts map[string]bool
-
-// TextsOf are those of problems.
-func TextsOf(heldOut []verify.Problem) HeldOutTexts {
-	t := HeldOutTexts{}
-	for _, row := range heldOut {
-		t[identity(row)] = true
-	}
-	return t
+// HeldOut are held-out problems, to compare each draw with. The zero value holds out none.
+type HeldOut struct {
+	known map[string]bool
+	of    func(row verify.Problem) string // what tells problems apart
 }
 
-// Refuse returns ErrLeak for a training problem that has the text of a held-out one.
-func (t HeldOutTexts) Refuse(training ...verify.Problem) error {
+// TextsOf are held-out problems that their texts tell apart.
+func TextsOf(heldOut []verify.Problem) HeldOut { return knownBy(heldOut, identity) }
+
+// IDsOf are held-out problems that only their IDs tell apart: those of a world, which tells some of a
+// problem while it is played.
+func IDsOf(heldOut []verify.Problem) HeldOut {
+	return knownBy(heldOut, func(row verify.Problem) string { return row.ID })
+}
+
+func knownBy(heldOut []verify.Problem, of func(row verify.Problem) string) HeldOut {
+	h := HeldOut{map[string]bool{}, of}
+	for _, row := range heldOut {
+		h.known[of(row)] = true
+	}
+	return h
+}
+
+// Refuse returns ErrLeak for a training problem that is a held-out one.
+func (h HeldOut) Refuse(training ...verify.Problem) error {
+	if len(h.known) == 0 {
+		return nil
+	}
 	for _, row := range training {
-		if text := identity(row); t[text] {
-			return leak(text, text)
+		if name := h.of(row); h.known[name] {
+			return leak(name, name)
 		}
 	}
 	return nil

@@ -83,3 +83,14 @@ func TestRefuse(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestRefuseIDs: problems that are played in turns may be asked alike and be others.
+func TestRefuseIDs(t *testing.T) {
+	held := IDsOf([]verify.Problem{{ID: "a", Question: "which room?"}})
+	if err := held.Refuse(verify.Problem{ID: "b", Question: "which room?"}); err != nil {
+		t.Error(err)
+	}
+	if err := held.Refuse(verify.Problem{ID: "a", Question: "which door?"}); !errors.Is(err, ErrLeak) {
+		t.Errorf("error %v", err)
+	}
+}

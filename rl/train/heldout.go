@@ -16,7 +16,7 @@ import (
 type HeldOut struct {
 	eval.Evaluator
 	Problems []verify.Problem
-	texts    prompts.HeldOutTexts
+	known    prompts.HeldOut
 	recipe   *recipe.Recipe
 }
 
@@ -29,7 +29,10 @@ func NewHeldOut(r *recipe.Recipe, source prompts.Source, collector *rollout.Coll
 	}
 	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
-	h.texts = prompts.TextsOf(h.Problems)
+	h.known = prompts.TextsOf(h.Problems)
+	if r.Task.Episodic() != nil {
+		h.known = prompts.IDsOf(h.Problems)
+	}
 	return h, err
 }
 
@@ -39,7 +42,7 @@ func (h *HeldOut) refuse(training ...verify.Problem) error {
 	if h.recipe.Task.AllowLeaks {
 		return nil
 	}
-	return h.texts.Refuse(training...)
+	return h.known.Refuse(training...)
 }
 
 // AfterStage as a step: the evaluation of all problems after a stage.

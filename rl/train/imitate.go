@@ -57,7 +57,7 @@ func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Rendere
 				hinted.Stages, n = slices.Clone(r.Stages), cast.ProbeProblems
 				hinted.Stages[i].SFT.ShowShare = 1
 			}
-			if _, err := demonstrations(&hinted, source, prompts.HeldOutTexts(nil).Refuse, renderer, i, 0, n); err != nil {
+			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, renderer, i, 0, n); err != nil {
 				return err
 			}
 		}
