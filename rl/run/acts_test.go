@@ -110,6 +110,13 @@ var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-
 // stands in for the task of every recipe.
 const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`
 
+// easyWorlds are problems of worlds that a tiny model learns the form of in a moment. They stand in for those of
+// recipes whose task is played in turns, by the task; the models begin from the recipe beside them.
+var easyWorlds = map[string]struct{ from, task string }{
+	"guess":   {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
+	"library": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
+}
+
 // TestActs takes two steps of every stage of the recipes of published systems, with a tiny
 // model that knows the form of answers and is right now and then. It then puts back, one at a
 // time, the keys of the stages and the parts and numbers of their methods that differ from the
@@ -125,6 +132,13 @@ func TestActs(t *testing.T) {
 	defer dev.Close()
 	start, rows, first := warmModel(t, dev), rowsOfAll(t), map[string][]rollout.Segment{}
 	controlled, unneeded := map[string]bool{}, maps.Clone(doesNotAct) // fields of recipes; keys
+	warm := map[string]string{}                                       // models that know the form of turns, by the world
+	world := func(name string) string {
+		if warm[name] == "" {
+			warm[name] = warmWorld(t, dev, easyWorlds[name].from, easyWorlds[name].task)
+		}
+		return warm[name]
+	}
 	for _, p := range presets.All() {
 		if p.Field == "" {
 			continue
@@ -137,7 +151,9 @@ func TestActs(t *testing.T) {
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
 			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}}
-			a.small(full, start, rows)
+			if a.small(full, start, rows); full.Task.Episodic() != nil {
+				a.world(easyWorlds[full.Task.Name].task, world(full.Task.Name))
+			}
 			all := a.changes(stageTrees(t, full), stageTrees(t, base))
 			if len(all) == 0 && p.Field != "evaluation" {
 				t.Error("it says nothing that its base does not")
@@ -270,6 +286,16 @@ func (m *remembered) Sample(ctx context.Context, requests []rollout.Request) ([]
 	return out, nil
 }
 
+// world puts an easy world in the place of the easy task, with a tiny model that knows the form of its turns.
+func (a *acting) world(task, start string) {
+	a.sets[0], a.sets[1] = task, "model={path = "+strconv.Quote(start)+"}"
+	for i, set := range a.sets {
+		if at, limit := strings.CutSuffix(set, "sampling.max_completion_tokens=14"); limit {
+			a.sets[i] = at + "sampling.max_completion_tokens=28" // a call has its tags
+		}
+	}
+}
+
 // small makes two steps of every stage that the recipe changes, and leaves out the others.
 func (a *acting) small(full *recipe.Recipe, start, rows string) {
 	a.sets = []string{easyTask, "model={path = " + strconv.Quote(start) + "}", "micro_batch_tokens=2048", "sampler_sequences=128"}
@@ -341,7 +367,9 @@ func (a *acting) course(other []string, sets ...string) []string {
 	must(a.t, r.open(Options{Opened: opened(a.t, full), Device: a.dev}, stageParts...))
 	collector := r.parts.Collector
 	own := collector.Sampler
-	collector.Sampler = &remembered{own, a.first}
+	if collector.Episodes == nil { // turns are asked for side by side
+		collector.Sampler = &remembered{own, a.first}
+	}
 	var course []string
 	for at := (train.Position{}); at.Stage < len(full.Stages); at.Stage, at.Step = at.Stage+1, 0 {
 		if full.Stages[at.Stage].Skip {
