@@ -57,6 +57,10 @@ func TestPositionReplies(t *testing.T) {
 		{worldOf("nim", "skill=1", "largest=3"), asked("1 2"), "b3 c1 a0 a01 a", []string{"?\n1 2", "?\n1 2", "?\n1 2", "?\n1 2", verify.Wrong}}, // the turns are used up
 		{worldOf("nim", "skill=1"), asked("1 2"), "b2", []string{verify.Wrong}},
 		{worldOf("nim", "skill=1"), asked("0 2"), "b2", []string{verify.Right}},
+		{worldOf("critic"), asked("12+7=19-5=15-3=12+4=17"), "2 4", []string{"12+7=19-5=14-3=11+4=16", verify.Right}},
+		{worldOf("critic"), asked("12+7=19-5=15-3=12+4=17"), "4 2", []string{"12+7=19-5=15-3=12+4=16", verify.Right}},
+		{worldOf("critic"), asked("12+7=19-5=15-3=12+4=17"), "2 1", []string{"12+7=19-5=14-3=11+4=16", verify.Wrong}},
+		{worldOf("critic", "faults=3"), asked("1+7=9-5=2-3=0+4=4"), "1 5 3", []string{"1+7=8-5=1-3=-1+4=3", "?\n1+7=8-5=1-3=-1+4=3", verify.Wrong}},
 		{worldOf("tictactoe", "skill=1"), asked("xo.\n...\n..."), "1 0 10 x", []string{"?\nxo.\n...\n...", "?\nxo.\n...\n...", "?\nxo.\n...\n...", verify.Wrong}},
 		{worldOf("tictactoe", "skill=1"), asked("xox\n.ox\no.."), "9", []string{verify.Right}},
 		{worldOf("tictactoe", "skill=1"), asked("xox\n.ox\no.."), "4", []string{verify.Wrong}},
@@ -66,9 +70,9 @@ func TestPositionReplies(t *testing.T) {
 			t.Errorf("%s, %q: %s is told %q, want %q", c.world.Name(), c.row.Question, c.turns, got, c.want)
 		}
 	}
-	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "library"} {
+	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "critic", "library"} {
 		w := worldOf(name)
-		for _, row := range []verify.Problem{{}, {ID: "foreign", Question: "4 - 10:"}, {Question: "@@\nGG"}, {Question: "@.\nG"}, {Question: "@G."}, {Question: "300 1"}, {Question: "xxx\n...\n..."}, {Question: "@\x00\n.G"},
+		for _, row := range []verify.Problem{{}, {ID: "foreign", Question: "4 - 10:"}, {Question: "@@\nGG"}, {Question: "@.\nG"}, {Question: "@G."}, {Question: "300 1"}, {Question: "1+1=2"}, {Question: "1+1=2+2=4+"}, {Question: "1+1=3+x=4"}, {Question: "1+1=3+1=4"}, {Question: "xxx\n...\n..."}, {Question: "@\x00\n.G"},
 			{Metadata: metadata(map[string]any{"house": plan{[]string{"o"}, 1, 1, 1}})}, {Metadata: metadata(map[string]any{"house": plan{[]string{".o", "o."}, 1, 2, 3}})}, {Metadata: metadata(map[string]any{"house": 7, "documents": 7, "chain": 7})}} {
 			if _, _, err := w.Begin(t.Context(), row, random.At(1, 1, 1)); err == nil || !strings.Contains(err.Error(), "does not belong to this task") {
 				t.Errorf("%s begins %+v: %v", name, row, err)
@@ -206,6 +210,9 @@ func TestChances(t *testing.T) {
 	})
 	t.Run("rooms", func(t *testing.T) { followed(t, worldOf("rooms").(*positions[roomsSettings, inRoom])) })
 	t.Run("nim", func(t *testing.T) { followed(t, worldOf("nim").(*positions[nimSettings, piles])) })
+	t.Run("critic", func(t *testing.T) {
+		followed(t, worldOf("critic", "faults=3").(*positions[criticSettings, revision]))
+	})
 	t.Run("tictactoe", func(t *testing.T) { followed(t, worldOf("tictactoe").(*positions[tictactoeSettings, noughts])) })
 }
 
@@ -249,7 +256,7 @@ func followed[S any, P comparable](t *testing.T, w *positions[S, P]) {
 // TestPositionRewards: the rewards of the turns of an episode that is won add up to 1, and of one that is lost
 // to 0.
 func TestPositionRewards(t *testing.T) {
-	for _, w := range []Episodic{worldOf("grid"), worldOf("grid", "boxes=1", "turns=12"), worldOf("rooms"), worldOf("nim"), worldOf("tictactoe")} {
+	for _, w := range []Episodic{worldOf("grid"), worldOf("grid", "boxes=1", "turns=12"), worldOf("rooms"), worldOf("nim"), worldOf("tictactoe"), worldOf("critic")} {
 		ends := map[string]int{}
 		for i := range 300 {
 			p := []world.Player{w.Best(), w.Shown(), w.Random()}[i%3]
@@ -282,7 +289,7 @@ func FuzzPositions(f *testing.F) {
 		f.Add(said, said)
 	}
 	var worlds []Demonstrator
-	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "library"} {
+	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "critic", "library"} {
 		worlds = append(worlds, worldOf(name).(Demonstrator))
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {

@@ -51,6 +51,8 @@ func someTasks() map[string]Demonstrator {
 		"rooms":           worldOf("rooms").(Demonstrator),
 		"nim":             worldOf("nim").(Demonstrator),
 		"tictactoe":       worldOf("tictactoe").(Demonstrator),
+		"critic":          worldOf("critic").(Demonstrator),
+		"critic-large":    worldOf("critic", "steps=8", "faults=8", "max_total=999", "max_number=99").(Demonstrator),
 		"library":         defaultLibrary(),
 		"guess-recap":     &guess{Size: 3, Largest: 99, Most: 2, Recap: true, Aimed: 1},
 		"composed-large":  &composition{Letters: 16, MinDepth: 3, MaxDepth: 8, ShownDepth: 8},
