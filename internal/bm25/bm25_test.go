@@ -100,7 +100,7 @@ func TestSearch(t *testing.T) {
 			}
 		}
 	}
-	if hits := x.Search("none 7", 9); hits != nil && len(hits) != 0 {
+	if hits := x.Search("none 7", 9); len(hits) != 0 {
 		t.Errorf("unknown words find %v", hits)
 	}
 	if same, _ := New([]string{"b a", "a b", "a"}); !reflect.DeepEqual(same.Search("a b", 2), []Hit{{0, same.Search("a b", 1)[0].Score}, {1, same.Search("a b", 1)[0].Score}}) {
