@@ -1,5 +1,7 @@
 """The advantage estimators of verl, and the reward with KL in it."""
 
+import statistics
+
 import numpy as np
 import torch
 
@@ -59,7 +61,20 @@ def batch(rng, h):
     return b
 
 
+def too_near(h, b):
+    """Whether the deviation of a group is so small beside its rewards that float32 gives it no 1e-5."""
+    columns = b.get("rewards_per_key") or [[sum(row) for row in b["rewards"]]]
+    for rewards in columns if h.get("norm_by_std") else []:
+        for prompt in set(b["groups"]):
+            own = [x for x, g in zip(rewards, b["groups"]) if g == prompt]
+            if len(own) > 1 and 2**-24 * max(map(abs, own)) > 0.5e-5 * statistics.stdev(own):
+                return True
+    return False
+
+
 def evaluate(h, b):
+    if h["estimator"] in ("grpo_vectorized", "gdpo") and too_near(h, b):  # core_algos.py, line 430
+        raise NotComparable(f"{VERSION} computes in float32 here, in which rewards of a group are too near")
     t = {k: torch.tensor(v, dtype=torch.float64) for k, v in b.items()}
     kind, out = h["estimator"], {}
     args = {"token_level_rewards": t["rewards"], "response_mask": t["mask"]}
