@@ -78,7 +78,8 @@ def tied(h, t, a):
     own = t["mask"] > 0
     cov = (a[own] - a[own].mean()) * (t["logp"].detach()[own] - t["logp"].detach()[own].mean())
     count = max(1, int(len(cov) * h["kl_cov_ratio"]))
-    return int((cov >= torch.topk(cov, count).values[-1]).sum()) != count
+    rounding = 2**-48 * a[own].abs().max() * t["logp"].detach()[own].abs().max()  # of equal advantages, too
+    return int((cov >= torch.topk(cov, count).values[-1] - rounding).sum()) != count
 
 
 def evaluate(h, b):
