@@ -37,6 +37,7 @@ func TestUnknown(t *testing.T) {
 		{"Countdwn", tasks, "", `unknown task "Countdwn"`, "did you mean countdown?"},
 		{"count", tasks, "", `unknown task "count"`, "did you mean countdown?"},
 		{"reasoning_effort", []string{"n", "top_p", "seed"}, "", `unknown task "reasoning_effort"`, "accepted: n, top_p, seed"},
+		{"x", []string{"A", "gcd"}, "", `unknown task "x"`, "accepted: A, gcd"},
 		{"max_tokens_per_completion", many, "rlzero tasks", `unknown task "max_tokens_per_completion"`, "rlzero tasks lists them all"},
 		{"zebra", tasks, "rlzero tasks", `unknown task "zebra"`, "accepted: gcd, lcm, countdown, chain_sum"},
 		{"zebra", many, "rlzero tasks", `unknown task "zebra"`, "rlzero tasks lists them all"},

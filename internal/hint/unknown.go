@@ -35,8 +35,8 @@ func Names(name string, known []string, list string) string {
 const few, longest = 12, 80
 
 // Nearest is the known name that is most likely meant, "" if none is near. Two
-// names are near if at most every third letter differs, or if one contains the
-// other and is no small part of it.
+// names are near if at most every third letter differs, and not every letter, or if one
+// contains the other and is no small part of it.
 func Nearest(name string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {
@@ -44,7 +44,7 @@ func Nearest(name string, known []string) string {
 			best, distance = k, n
 		}
 	}
-	if best != "" && distance <= max(1, (len(best)+1)/3) {
+	if best != "" && distance <= max(1, (len(best)+1)/3) && distance < max(len(name), len(best)) {
 		return best
 	}
 	for _, k := range known {
