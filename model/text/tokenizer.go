@@ -200,18 +200,21 @@ func (t *Tokenizer) EncodeBeside(text string, plain ...Range) ([]int, error) {
 			i = end
 			continue
 		}
-		begin := i
-		i = end
+		begin, stop := i, end
+		i = end // an added token may begin with white space that the one before it takes in
 		if a.LStrip {
 			begin = max(done, len(strings.TrimRightFunc(text[:begin], unicode.IsSpace)))
 		}
 		if a.RStrip {
-			i = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+			stop = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
 		}
-		if ids, err = t.appendBeside(ids, text[done:begin], plain); err == nil {
+		if done < begin {
+			ids, err = t.appendBeside(ids, text[done:begin], plain)
+		}
+		if err == nil {
 			ids = append(ids, a.ID)
 		}
-		done = i
+		done = stop
 	}
 	if err == nil {
 		ids, err = t.appendBeside(ids, text[done:], plain)

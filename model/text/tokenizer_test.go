@@ -206,6 +206,17 @@ func TestAddedTokens(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
+	spaced := bytesTokenizer(t, nil, map[string]any{"added_tokens": append(slices.Clone(added), addedToken{ID: 305, Content: " of"}, addedToken{ID: 306, Content: " [M]", LStrip: true}, addedToken{ID: 307, Content: "  "})})
+	for text, want := range map[string]string{ // as the library has them
+		"[R] of x":  "[R]| of|Ġ|x",
+		"[R]  of x": "[R]|  |o|f|Ġ|x",
+		"[R]  [M]x": "[R]|  |[|M|]|x",
+		"[R]   x":   "[R]|  |Ġ|x", // the last space of three again
+	} {
+		if got := tokensOf(t, spaced, text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
 	if !tok.Special(301) || tok.Special(300) || tok.Vocab() != 305 {
 		t.Errorf("special or size is wrong: %v %v %d", tok.Special(301), tok.Special(300), tok.Vocab())
 	}
