@@ -175,7 +175,7 @@ func showTask(c *cli.Context, name string) error {
 }
 
 // playedProblems are those that players of a task are tried on.
-const playedProblems = 1000
+const playedProblems = 200
 
 // earned is the mean score of the players of a task that is played in turns.
 type earned struct {

@@ -36,7 +36,7 @@ func TestEpisodes(t *testing.T) {
 	if measured := ok("eval", dir, "--task", "guess", "--problems", "2", "--n", "2", "--k", "1", "--device", "ref"); !strings.Contains(measured, "2 problems x 2 samples") {
 		t.Errorf("measured on the task is\n%s", measured)
 	}
-	if told := ok("tasks", "show", "guess"); !strings.Contains(told, "On 1000 problems the best player earns 1.000") {
+	if told := ok("tasks", "show", "guess"); !strings.Contains(told, "On 200 problems the best player earns 1.000") {
 		t.Errorf("the task is told as\n%s", told)
 	}
 }

@@ -72,7 +72,7 @@ Examples:
 			Name: "check", Usage: "try whether a world keeps what worlds promise", ArgsUsage: "NAME", Description: checkHelp,
 			Flags: []cli.Flag{set,
 				&cli.BoolFlag{Name: "all", Usage: "check every world, in place of NAME"},
-				&cli.IntFlag{Name: "problems", Usage: "problems that each player is tried on", Value: playedProblems},
+				&cli.IntFlag{Name: "problems", Usage: "problems that each player is tried on", Value: 1000},
 				jsonFlag},
 			Action: checkWorlds,
 		})

@@ -190,13 +190,16 @@ func TestRoomsFound(t *testing.T) {
 		most := 3*rooms - 6
 		w := worldOf("rooms", "rooms="+roomNumbers(9)[rooms-1], "turns="+roomNumbers(21)[most-1])
 		validated[Task](t, w)
-		if mean, _ := playedIn(t, w, w.Best(), 1000); mean != 1 {
+		if mean, _ := playedIn(t, w, w.Best(), 300); mean != 1 {
 			t.Errorf("%d rooms: the best player earns %v in %d turns", rooms, mean, most)
 		}
 		few := worldOf("rooms", "rooms="+roomNumbers(9)[rooms-1], "turns=3")
 		if err := few.Validate(); err == nil {
 			t.Errorf("%d rooms with 3 turns are accepted", rooms)
 		}
+	}
+	if testing.Short() {
+		return // the longest way of all is rare
 	}
 	if mean, turns := playedIn(t, worldOf("rooms", "rooms=5", "turns=20"), worldOf("rooms").Best(), 20_000); mean != 1 || turns != 9 {
 		t.Errorf("5 rooms: the best player earns %v in up to %d turns", mean, turns)

@@ -165,7 +165,7 @@ func TestWorldFaults(t *testing.T) {
 		`the attack "the best turns, cut off" earns`:       paying(func(t world.Turn) bool { return t.Cut }),
 	} {
 		b.Episodic = nim
-		found, err := Check(t.Context(), b, 60)
+		found, err := Check(t.Context(), b, 30)
 		if err != nil {
 			t.Fatal(err)
 		}
