@@ -183,13 +183,24 @@ func (t *Tokenizer) EncodeBeside(text string, plain ...Range) ([]int, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the text is not valid UTF-8")
 	}
-	var ids []int
+	return t.appendAdded(nil, text, 0, false, plain)
+}
+
+// appendAdded encodes the part of a text that begins at from. It looks for the added tokens that are
+// normalised or for those that are not: those come first, and the others stand only between them.
+func (t *Tokenizer) appendAdded(ids []int, text string, from int, normalized bool, plain []Range) ([]int, error) {
+	beside := func(ids []int, begin, end int) ([]int, error) {
+		if normalized {
+			return t.appendBeside(ids, text[begin:end], plain)
+		}
+		return t.appendAdded(ids, text[begin:end], from+begin, true, plain)
+	}
 	var err error
 	done := 0 // text before it is encoded
 	for i := 0; i < len(text) && err == nil; {
-		a, ok := t.addedAt(text, i)
+		a, ok := t.addedAt(text, i, normalized)
 		if ok && a.Special {
-			ok = !slices.ContainsFunc(plain, func(r Range) bool { return r.From <= i && i < r.To })
+			ok = !slices.ContainsFunc(plain, func(r Range) bool { return r.From <= from+i && from+i < r.To })
 		}
 		if !ok {
 			i++
@@ -209,7 +220,7 @@ func (t *Tokenizer) EncodeBeside(text string, plain ...Range) ([]int, error) {
 			stop = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
 		}
 		if done < begin {
-			ids, err = t.appendBeside(ids, text[done:begin], plain)
+			ids, err = beside(ids, done, begin)
 		}
 		if err == nil {
 			ids = append(ids, a.ID)
@@ -217,7 +228,7 @@ func (t *Tokenizer) EncodeBeside(text string, plain ...Range) ([]int, error) {
 		done = stop
 	}
 	if err == nil {
-		ids, err = t.appendBeside(ids, text[done:], plain)
+		ids, err = beside(ids, done, len(text))
 	}
 	return ids, err
 }
@@ -236,10 +247,10 @@ func (t *Tokenizer) appendBeside(ids []int, text string, plain []Range) ([]int, 
 	return ids, nil
 }
 
-// addedAt finds the longest added token that stands at a position.
-func (t *Tokenizer) addedAt(text string, i int) (addedToken, bool) {
+// addedAt finds the longest added token, normalised or not, that stands at a position.
+func (t *Tokenizer) addedAt(text string, i int, normalized bool) (addedToken, bool) {
 	for _, k := range t.firstByte[text[i]] {
-		if strings.HasPrefix(text[i:], t.added[k].Content) {
+		if t.added[k].Normalized == normalized && strings.HasPrefix(text[i:], t.added[k].Content) {
 			return t.added[k], true
 		}
 	}

@@ -206,12 +206,13 @@ func TestAddedTokens(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
-	spaced := bytesTokenizer(t, nil, map[string]any{"added_tokens": append(slices.Clone(added), addedToken{ID: 305, Content: " of"}, addedToken{ID: 306, Content: " [M]", LStrip: true}, addedToken{ID: 307, Content: "  "})})
+	spaced := bytesTokenizer(t, nil, map[string]any{"added_tokens": append(slices.Clone(added), addedToken{ID: 305, Content: " of"}, addedToken{ID: 306, Content: " [M]", LStrip: true}, addedToken{ID: 307, Content: "  "}, addedToken{ID: 308, Content: " on", Normalized: true})})
 	for text, want := range map[string]string{ // as the library has them
 		"[R] of x":  "[R]| of|Ġ|x",
 		"[R]  of x": "[R]|  |o|f|Ġ|x",
 		"[R]  [M]x": "[R]|  |[|M|]|x",
-		"[R]   x":   "[R]|  |Ġ|x", // the last space of three again
+		"[R]   x":   "[R]|  |Ġ|x",  // the last space of three again
+		"[R] on on": "[R]|o|n| on", // what is normalised is looked for in what is left
 	} {
 		if got := tokensOf(t, spaced, text); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)

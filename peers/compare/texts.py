@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shutil
+import unicodedata
 from pathlib import Path
 
 from . import gotest
@@ -100,7 +101,9 @@ class Area:
 def words(rng, least, most):
     out = ""
     for _ in range(rng.randint(least, most)):
-        out += rng.choice(WORDS) if rng.random() < 0.9 else chr(rng.choice([rng.randint(32, 0x2FF), rng.randint(0x300, 0xD7FF), rng.randint(0x1F300, 0x1FAFF)]))
+        one = chr(rng.choice([rng.randint(32, 0x2FF), rng.randint(0x300, 0xD7FF), rng.randint(0x1F300, 0x1FAFF)]))
+        known = unicodedata.category(one) != "Cn"  # to Python, which escapes others where it prints a list; Go knows more of them
+        out += rng.choice(WORDS) if rng.random() < 0.9 or not known else one
         out += " " if rng.random() < 0.5 else ""
     return out
 
