@@ -69,7 +69,19 @@ def too_near(h, b):
             own = [x for x, g in zip(rewards, b["groups"]) if g == prompt]
             if len(own) > 1 and 2**-24 * max(map(abs, own)) > 0.5e-5 * statistics.stdev(own):
                 return True
+    if h["estimator"] == "gdpo":  # the keys of a row may cancel
+        sums = [sum(w * standard(rewards, b["groups"], h["norm_by_std"])[i] for w, rewards in zip(h["weights"] or [1.0, 1.0], columns)) for i in range(len(b["groups"]))]
+        return len(sums) > 1 and 2**-24 * 4 > 0.5e-5 * statistics.stdev(sums)
     return False
+
+
+def standard(rewards, groups, by_std):
+    """Rewards beside the others of their group."""
+    out = []
+    for x, prompt in zip(rewards, groups):
+        own = [y for y, g in zip(rewards, groups) if g == prompt]
+        out.append(x if len(own) == 1 else (x - statistics.mean(own)) / (statistics.stdev(own) + 1e-6 if by_std else 1))
+    return out
 
 
 def evaluate(h, b):

@@ -151,8 +151,8 @@ func verlBypassMethod(t *testing.T, h hyper, width int, unread []string) (m Meth
 	defer func() { c.mapped(t, unread) }()
 	p, f := map[string]float64{}, map[string]string{"log_ratio": "cut_rollout_log_ratio"}
 	metrics = map[string]string{"actor/ppo_kl": "policy/update_kl"}
-	if c.str("loss_type") == "reinforce" {
-		f["policy"] = "reinforce"
+	if c.str("loss_type") == "reinforce" { // whose log-ratio is a metric alone, and uncut
+		f["policy"], p["log_ratio_bound"] = "reinforce", 1e6
 		if c.has("rollout_is") {
 			f["weight"] = verlWeight(c, p)
 		}
