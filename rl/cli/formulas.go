@@ -57,8 +57,8 @@ the policy wrote every token.
 
 With --run, evaluates a recipe on the rows of a step as the run's logs have them, all in one
 update whose first log-probs are those that were drawn. "recorded" has what the run made of
-them, "computed" the answer. Its derivatives equal the recorded ones where the step had one
-update; advantages are of the step and equal in any case.
+them, "computed" the answer: the same advantages, and where the step had one update the same
+derivatives. What the logs do not have is refused: other models, values, the states of turns.
 
 Examples:
    rlzero formulas eval --run runs/first

@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // recordedStep is a step as the logs of its run have it.
@@ -33,16 +34,20 @@ func evalRun(c *cli.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	name, wanted := c.String("recipe"), c.String("stage")
-	if name == "" {
-		name = filepath.Join(dir, recipe.File)
-		if wanted == "" {
-			wanted = s.rows[0].Stage
-		}
-	}
-	stage, err := learningStage(name, wanted)
+	stage, err := learningStage(filepath.Join(dir, recipe.File), s.rows[0].Stage)
 	if err != nil {
 		return err
+	}
+	if stage.Lag > 0 {
+		return hint.With(usagef("stage %s of %s has lag = %d: its steps learn from log-probs that are not in the logs", stage.Name, dir, stage.Lag), "evaluate columns of your own: rlzero formulas eval --in FILE")
+	}
+	if name, wanted := c.String("recipe"), c.String("stage"); name != "" || wanted != "" {
+		if name == "" {
+			name = filepath.Join(dir, recipe.File)
+		}
+		if stage, err = learningStage(name, wanted); err != nil {
+			return err
+		}
 	}
 	compiled, err := stage.Compiled()
 	if err != nil {
@@ -119,7 +124,10 @@ func (s recordedStep) question(stage *recipe.Stage) any {
 	group, segments := []int{}, [][]int{}
 	run := map[string]any{"step": s.ofStage}
 	if stage.Kind == recipe.KindRL {
-		run["steps"], run["max_tokens"] = stage.Steps, stage.Sampling.MaxCompletionTokens
+		run["steps"] = stage.Steps
+		if stage.Numbers.MaxCompletionTokens == "" {
+			run["max_tokens"] = stage.Sampling.MaxCompletionTokens
+		}
 		run["progress"] = float64(s.ofStage-1) / float64(max(1, stage.Steps-1))
 	}
 	lengths := []any{} // [prompt, in order of first appearance]
@@ -141,7 +149,7 @@ func (s recordedStep) question(stage *recipe.Stage) any {
 				completion.set(name, i, finitePointer(x))
 			}
 		}
-		completion.set("truncated", i, l.Stop == "length")
+		completion.set("truncated", i, l.Stop == string(rollout.Length) || l.Limit == string(rollout.OutOfTokens))
 		completion.set("foreign", i, l.Origin == "foreign")
 		completion.set("hinted", i, l.Origin == "hinted")
 		token.set("logp", i, t.Logprob)
@@ -158,7 +166,8 @@ func (s recordedStep) question(stage *recipe.Stage) any {
 	return out
 }
 
-// turns adds what an episode tells of its turns, which are its segments.
+// turns adds what an episode tells of its turns, which are its segments. The situation in which a turn
+// is taken is not among it: the log has no state before the first.
 func (s recordedStep) turns(i int, segments *[][]int, completion, segment columns) {
 	l := s.rows[i]
 	var lengths []int
@@ -171,7 +180,6 @@ func (s recordedStep) turns(i int, segments *[][]int, completion, segment column
 		k := len(lengths)
 		lengths, read = append(lengths, t.Tokens), read+t.Read
 		facts.set("turn_reward", k, t.Reward)
-		facts.set("state", k, t.State)
 		facts.set("last_turn", k, false)
 		for name, x := range t.Facts {
 			facts.set("turn."+name, k, x)
@@ -187,7 +195,7 @@ func (s recordedStep) turns(i int, segments *[][]int, completion, segment column
 	}
 	completion.set("turns", i, len(lengths))
 	completion.set("read_tokens", i, read)
-	completion.set("out_of_turns", i, l.Limit == "turns")
+	completion.set("out_of_turns", i, l.Limit == string(rollout.OutOfTurns))
 }
 
 // recorded is what the run made of the step.

@@ -17,7 +17,7 @@ func TestEvalRun(t *testing.T) {
 		sets   string
 		method string
 	}{
-		{"countdown-short", "stage.warm-up.skip=true stage.rl.prompts_per_step=4 stage.rl.group_size=4 stage.rl.reward=random", ""},
+		{"countdown-short", "stage.warm-up.skip=true stage.rl.prompts_per_step=4 stage.rl.group_size=4 stage.rl.reward=random", "stage.rl.algorithm.keep=not truncated or reward > 0.5"},
 		{"guess-tiny", "stage.warm-up.batch_size=4 stage.warm-up.hold_steps=3 stage.warm-up.until_valid=0 stage.warm-up.decay_steps=2 stage.rl.prompts_per_step=2 stage.rl.group_size=3 stage.rl.eval_problems=2", "stage.rl.algorithm.advantage=own*(turn_reward + turns/10 + if(last_turn, 1, 0) + default(turn.lost, 0))"},
 	} {
 		t.Run(c.recipe, func(t *testing.T) {
