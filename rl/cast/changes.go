@@ -54,6 +54,9 @@ func ladders(r *recipe.Recipe) []ladder {
 			all[5] = joined(all[5], halved("stage."+st.Name+".sampling.max_completion_tokens", st.Sampling.MaxCompletionTokens, 64))
 		}
 		all[6] = joined(all[6], halved("stage."+st.Name+".group_size", st.RL.GroupSize, 4))
+		if st.Curriculum.Completions != "" { // groups have as many at most
+			all[6] = joined(all[6], halved("stage."+st.Name+".curriculum.completions_most", st.Curriculum.CompletionsMost, 4))
+		}
 	}
 	return all
 }

@@ -33,7 +33,9 @@ const checkHelp = `Plays a world with players that need no model, and says what 
 
    - The best player earns 1 in every episode.
    - Random turns earn what the world says they do, within the interval that
-     chance leaves once in 100 checks.
+     chance leaves once in 100 checks. The interval is that of the normal
+     distribution: with few problems, where random turns hardly ever win, it
+     is too narrow.
    - No attack earns more than random turns: silence, an echo, a claim of
      victory, a forged reply or end of a turn, one move many times in a turn
      or for ever, turns that are cut off.

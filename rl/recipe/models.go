@@ -247,6 +247,14 @@ func (d decoder) members(r *Recipe) {
 		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), r.Stages[last].Trains)
 	}
 	for _, name := range r.ModelNames() {
+		last := len(r.Stages) - 1
+		for last >= 0 && !r.Stages[last].Asks(name) {
+			last--
+		}
+		moves := func(st Stage) bool { return !st.Skip && st.Kind == KindRL && st.Learner() != name }
+		if m, first := r.Models[name], r.FirstUse(name); m.Follow > 0 && first <= last && !slices.ContainsFunc(r.Stages[first:last+1], moves) {
+			d.Fail(settings.Path{"models", name, "follow"}, "models.%s.follow = %v would do nothing: a copy follows in stages of kind rl, and there is none from its first use to its last", name, m.Follow)
+		}
 		if !r.uses(name) {
 			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, and no stage trains it", name, name)
 			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table", name))
@@ -286,7 +294,7 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 	case who == ReferenceModel:
 		problem = "ref is what the stage began with; give the model that learns a name of its own"
 	case m.Path != "":
-		problem = "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\""
+		problem = "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\"; stage." + st.Name + ".skip=true leaves the stage out"
 	case m.Renew > 0 || m.Follow > 0:
 		problem = "a copy with renew or follow is made of the policy again and again; remove these keys from [models." + who + "]"
 	case st.Asks(who):

@@ -249,7 +249,7 @@ func (m *gridMap) after(p onMap, turn string) []way[onMap] {
 }
 
 func (m *gridMap) near(p onMap) float64 {
-	if left := m.left[p]; left != noWay {
+	if left, known := m.left[p]; known && left != noWay {
 		return 1 - float64(left)/float64(m.left[m.first])
 	}
 	return 0

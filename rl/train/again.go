@@ -185,7 +185,7 @@ func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) 
 func prompted(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for _, name := range r.ModelNames() {
 		prompt := r.Models[name].Prompt
-		if prompt == "" {
+		if prompt == "" || !slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Asks(name) }) {
 			continue
 		}
 		rows, _ := source.Rows()
@@ -194,7 +194,9 @@ func prompted(r *recipe.Recipe, source prompts.Source, renderer *prompts.Rendere
 		}
 		for _, row := range rows {
 			if _, err := renderer.Asked(row, prompt); err != nil {
-				return fmt.Errorf("models.%s.prompt: prompt %s: %w", name, terminal.Quote(row.Question), err)
+				faults := r.Faults()
+				faults.Fail("models."+name+".prompt", "problem %s: %w; accepted: {question}, {answer} and what else the row has", terminal.Quote(row.Question), err)
+				return faults.Err()
 			}
 		}
 	}

@@ -23,6 +23,7 @@ func TestShared(t *testing.T) {
 		{[]float64{10, 1, 1}, 24, 2, 16, []int{16, 4, 4}},             // 20, 2, 2: the first gives 4 away
 		{[]float64{100, 1, 0}, 24, 2, 12, []int{12, 10, 2}},           // what the first gives away goes to the second
 		{[]float64{1e300, 1e-300}, 16, 2, 12, []int{12, 4}},           //
+		{[]float64{1e308, 1e308, 0}, 24, 2, 16, []int{11, 11, 2}},     // their sum is no number
 		{[]float64{3}, 8, 2, 32, []int{8}},                            //
 		{[]float64{9, 9, 0, 0}, 16, 2, 4, []int{4, 4, 4, 4}},          // all at the most
 		{[]float64{9, 1, 0, 0}, 8, 2, 4, []int{2, 2, 2, 2}},           // all at the least

@@ -96,6 +96,7 @@ func TestPythonVerdicts(t *testing.T) {
 		{listed, "x = 1", bare, verify.Wrong, "NameError"},
 		{`{"test":"def check(candidate):\n    assert candidate(1) == 2\n    for i in range(9): assert candidate(i) == i + 1","entry_point":"inc"}`, "def inc(x): return x + 1", bare, verify.Right, ""},
 		{`{"test":"def check(c):\n    try:\n        c(-1)\n        assert False\n    except ValueError: pass","entry_point":"f"}`, "def f(x): raise ValueError('no')", bare, verify.Right, ""},
+		{humanEval, "from __future__ import annotations\n\ndef f(xs: list):\n    return poly(xs, 2)", bare, verify.Right, ""},
 		{humanEval, "    return poly(xs, 2)", bare, verify.Right, ""},
 		{humanEval, "    return poly(xs, 3)", bare, verify.Wrong, "AssertionError"},
 		{humanEval, "def f(xs: list):\n    return poly(xs, 2)", bare, verify.Right, ""},

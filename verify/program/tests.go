@@ -256,8 +256,9 @@ func begun(row verify.Problem, program string) string {
 	if at == nil || slices.ContainsFunc(strings.Split(tripleQuoted.ReplaceAllString(row.Question, `""`), "\n"), func(line string) bool { return !codeLine.MatchString(line) }) {
 		return program
 	}
-	if defined.MatchString(program) {
-		return row.Question[:at[0]] + program
+	if defined.MatchString(program) { // Python takes imports from the future at the top alone
+		first := strings.Join(future.FindAllString(program, -1), "")
+		return first + row.Question[:at[0]] + future.ReplaceAllString(program, "")
 	}
 	return strings.TrimRight(row.Question, "\n") + "\n" + program
 }
@@ -265,6 +266,7 @@ func begun(row verify.Problem, program string) string {
 var (
 	// codeLine is how a line of Python begins that prose does not begin with.
 	codeLine     = regexp.MustCompile(`^(?:\s|$|[#@"'\])}]|from\s+\S+\s+import\s|import\s+[\w., ]+$|(?:async\s+)?def\s+\w+\s*\(|class\s+\w+\s*[:(]|\w+\s*=)`)
+	future       = regexp.MustCompile(`(?m)^from __future__ import [^\n]*(?:\n|\z)`)
 	tripleQuoted = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 

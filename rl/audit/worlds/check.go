@@ -305,7 +305,7 @@ func (c *check) sit(seed, i int) *sitting {
 	var first world.Reply
 	s.episode, first, s.err = c.world.Begin(c.ctx, row, random.At(uint64(seed), worldDice, uint64(i)))
 	s.history = append(s.history, first.Messages...)
-	s.replies = append(s.replies, first)
+	s.replies = append(s.replies, world.Reply{Messages: s.history[:1:1]}, first)
 	return s
 }
 
@@ -355,7 +355,7 @@ func (c *check) repeats(episodes int) {
 	alone := play(0, false)
 	for i, beside := range play(0, true) {
 		if !reflect.DeepEqual(alone[i], beside) {
-			c.fault("an episode of problem %q goes otherwise beside others than alone", c.rows[i].ID)
+			c.fault("an episode of problem %q differs when it is played beside others", c.rows[i].ID)
 		}
 	}
 	if reflect.DeepEqual(alone, play(1, false)) {

@@ -137,7 +137,7 @@ func TestWorldFaults(t *testing.T) {
 			r.Verdict = &v
 			return r, nil
 		}},
-		"goes otherwise beside others than alone": {change: func(_ world.Turn, r world.Reply) (world.Reply, error) {
+		"differs when it is played beside others": {change: func(_ world.Turn, r world.Reply) (world.Reply, error) {
 			calls++
 			r.Reward = calls
 			return r, nil
