@@ -53,7 +53,8 @@ same task, so that the held-out problems are the same. The runs of several seeds
 
 --expect NAME compares a recipe with the control that its [[expect]] names, and says whether the
 metric agrees, disagrees, or cannot be told apart. --papers FILE does so for every built-in recipe
-with an [[expect]] that has no valid line in FILE yet, and writes the lines.
+with an [[expect]], or for those that follow, as far as FILE has no valid line of it yet, and writes
+the lines.
 
 Examples:
    rlzero compare countdown-tiny countdown-shaped
@@ -63,7 +64,8 @@ Examples:
       "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"
    rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml
    rlzero compare runs/grpo runs/ppo
-   rlzero compare --expect negative-only --seeds 3`,
+   rlzero compare --expect negative-only --seeds 3
+   rlzero compare --papers papers.tsv nsr psr`,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "number of runs of each recipe, with the seeds 1, 2, 3 ..."},
 			&cli.IntFlag{Name: "budget", Usage: "tokens that each run samples", DefaultText: "what the first run samples"},
@@ -106,8 +108,8 @@ func compareRecipes(c *cli.Context) error {
 	switch {
 	case of != "" && papers != "":
 		return usagef("--expect and --papers do not go together")
-	case (of != "" || papers != "") && c.NArg() > 0:
-		return usagef("rlzero compare --expect and --papers take no recipes as arguments; found %q", c.Args().Slice())
+	case of != "" && c.NArg() > 0:
+		return usagef("rlzero compare --expect NAME takes no other recipes; found %q", c.Args().Slice())
 	case of == "" && papers == "" && c.NArg() < 2:
 		return usagef("rlzero compare takes two recipes or runs, or more")
 	}
@@ -130,7 +132,7 @@ func compareRecipes(c *cli.Context) error {
 		return measureExpected(c, t, of)
 	case papers != "":
 		t.shared = true
-		return measureAll(c, t, papers)
+		return measureAll(c, t, papers, c.Args().Slice())
 	}
 	if slices.ContainsFunc(c.Args().Slice(), func(arg string) bool { _, _, ok := runOf(arg); return ok }) {
 		return compareRuns(c, threshold)

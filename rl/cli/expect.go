@@ -177,8 +177,8 @@ func withDevice(c *cli.Context, t *contest, do func(ctx context.Context) error) 
 
 // measureAll is rlzero compare --papers FILE: what the recipes of the program expect, as far as the
 // file has no line of it that counts, the lines that do not count any more first. The file is
-// written after each, so that the command can be repeated.
-func measureAll(c *cli.Context, t *contest, file string) error {
+// written after each, so that the command can be repeated. With names it measures these recipes alone.
+func measureAll(c *cli.Context, t *contest, file string, names []string) error {
 	text, err := files.Read(file, 1<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -189,7 +189,7 @@ func measureAll(c *cli.Context, t *contest, file string) error {
 			return err
 		}
 	}
-	due, err := dueOf(measured)
+	due, err := dueOf(measured, names)
 	if err != nil {
 		return err
 	}
@@ -216,19 +216,20 @@ func measureAll(c *cli.Context, t *contest, file string) error {
 	})
 }
 
-// dueOf are the expectations of the program's recipes that no line tells of that counts.
-func dueOf(measured []compare.Measured) ([]expected, error) {
+// dueOf are the expectations of the program's recipes, or of those that are named, that no line tells
+// of that counts.
+func dueOf(measured []compare.Measured, names []string) ([]expected, error) {
 	var stale, missing []expected
 	places := map[string]int{}
-	for _, p := range presets.All() {
-		r, err := recipe.Load(p.Name, nil)
-		if err != nil {
-			return nil, err
+	if len(names) == 0 {
+		for _, p := range presets.All() {
+			if len(p.Expects) > 0 {
+				names = append(names, p.Name)
+			}
 		}
-		if len(r.Expect) == 0 {
-			continue
-		}
-		all, err := expectationsOf(p.Name, nil, 0)
+	}
+	for _, name := range names {
+		all, err := expectationsOf(name, nil, 0)
 		if err != nil {
 			return nil, err
 		}
