@@ -1,20 +1,12 @@
 package recipe
 
 import (
-	"embed"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/reward"
 )
-
-// The comments above the fields of these files are what recipes say of their keys.
-//
-//go:embed again.go algorithm.go before.go data.go expect.go models.go rate.go recipe.go
-var source embed.FS
-
-func init() { settings.Comments[Recipe](source) }
 
 // Key describes one key of a recipe.
 type Key struct {

@@ -157,7 +157,7 @@ func TestPrompted(t *testing.T) {
 			t.Errorf("step %v: %v of the tokens have a log-prob after a prompt that is too long", row["step"], share)
 		}
 	}
-	if err := trainText(t, dev, t.TempDir(), strings.Replace(prompted, "7 {question}", "{hint}", 1), false); err == nil || !strings.Contains(err.Error(), "models.knows.prompt: prompt ") {
+	if err := trainText(t, dev, t.TempDir(), strings.Replace(prompted, "7 {question}", "{hint}", 1), false); err == nil || !strings.Contains(err.Error(), "mine.toml:8:1: models.knows.prompt: problem ") {
 		t.Errorf("a row without a hint: %v", err)
 	}
 }

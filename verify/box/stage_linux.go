@@ -25,7 +25,8 @@ const (
 
 const statusFile = 3 // closes when the program takes over
 
-// ready is what the child writes when all layers are on, right before it becomes the program. A
+// ready is what the child writes when all layers are on but the last limits, which it puts on without
+// a call that may wait, right before it becomes the program. A
 // child that ends without it, or writes more than it, has not become the program.
 const ready = "\x00"
 
@@ -57,8 +58,12 @@ func (o order) become() error {
 		{layerRights, o.dropRights},
 		{layerLandlock, o.landlock},
 		{layerSeccomp, filterCalls},
-		// These come last: the layers before need more memory than a program may have, and Go may
-		// start a thread for any of them.
+		{layerProgram, func() error {
+			_, err := unix.Write(statusFile, []byte(ready))
+			return err
+		}},
+		// These come last: the layers before need more memory than a program may have, and Go may start
+		// a thread during any call that may wait, which kills the process where there is no room for one.
 		{layerLimits, func() error {
 			return errors.Join(limit(unix.RLIMIT_NPROC, uint64(o.Processes)), limit(unix.RLIMIT_AS, uint64(o.Memory)))
 		}},
@@ -70,9 +75,6 @@ func (o order) become() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", layer.name, err)
 		}
-	}
-	if _, err := unix.Write(statusFile, []byte(ready)); err != nil {
-		return fmt.Errorf("%s: %w", layerProgram, err)
 	}
 	err := unix.Exec(o.Path, append([]string{o.Path}, o.Args...), o.Env)
 	return fmt.Errorf("%s: %s: %w", layerProgram, o.Path, err)

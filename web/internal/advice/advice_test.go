@@ -23,6 +23,7 @@ func TestOnPage(t *testing.T) {
 		"--set stage.rl.reward=tusk: unknown name":                                                                                                      "stage.rl.reward = tusk: unknown name",
 		"task.name = \"x\" is not known; did you mean gcd? (rlzero tasks lists them all)":                                                               "task.name = \"x\" is not known; did you mean gcd?",
 		"unknown recipe \"x\"; rlzero recipes lists them all":                                                                                           "unknown recipe \"x\"",
+		"imitate such rows: rlzero train sft-chat --set model.path=DIR --set task.data=rows.jsonl":                                                      "imitate such rows with the recipe sft-chat, from the command line",
 		"rlzero devices lists the devices":                                                                                                              "",
 		"give name = \"NAME\" (rlzero tasks lists them), or data = \"FILE\"":                                                                            "give name = \"NAME\", or data = \"FILE\"",
 		"resume with the version of rlzero that wrote it":                                                                                               "resume with the version of rlzero that wrote it",
