@@ -55,7 +55,7 @@ Demonstrations: with probability aimed a turn is the best player's, otherwise an
 		},
 		turns: func(s *criticSettings) int { return s.Faults },
 		aimed: func(s *criticSettings) float64 { return s.Aimed },
-		forms: func(s *criticSettings) []string { return stepNumbers(s.Steps) },
+		forms: func(s *criticSettings) []string { return numbersTo(s.Steps) },
 		words: func(s *criticSettings) []string {
 			words := []string{"+", "-", "="}
 			for n := range s.MaxTotal + 1 {
@@ -75,7 +75,7 @@ Demonstrations: with probability aimed a turn is the best player's, otherwise an
 					best = strconv.Itoa(i + 1)
 				}
 			}
-			return best, stepNumbers(len(w.off))
+			return best, numbersTo(len(w.off))
 		},
 	})
 }
@@ -86,15 +86,6 @@ type criticSettings struct {
 	MaxTotal  int     `toml:"max_total" range:"[8,999]" about:"largest result of a step"`
 	Faults    int     `toml:"faults" range:"[2,8]" about:"steps that are wrong; at most steps"`
 	Aimed     float64 `toml:"aimed" range:"[0,1]" about:"share of the turns in demonstrations that are the best player's"`
-}
-
-// stepNumbers are the numbers of the steps.
-func stepNumbers(steps int) []string {
-	var numbers []string
-	for n := range steps {
-		numbers = append(numbers, strconv.Itoa(n+1))
-	}
-	return numbers
 }
 
 // revision has a bit for each wrong step that was worked out again.
@@ -184,7 +175,7 @@ func (w *working) show(p revision) string {
 }
 
 func (w *working) after(p revision, turn string) []way[revision] {
-	i := slices.Index(stepNumbers(len(w.terms)), turn)
+	i := slices.Index(numbersTo(len(w.terms)), turn)
 	if i < 0 {
 		return nil
 	}

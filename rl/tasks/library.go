@@ -178,10 +178,7 @@ func (l *library) attempt(r *random.Rand) (verify.Problem, bool) {
 
 // Verify implements [Task]: the answer of a turn without calls.
 func (l *library) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
-	if !ended {
-		return Unended(completion)
-	}
-	return verify.Number{Extract: verify.ExtractAnnounced, Tolerance: "0", Plain: true}.Verify(row, completion)
+	return oneNumber(row, completion, ended)
 }
 
 // shelves are the documents of a problem, and those of its chain.

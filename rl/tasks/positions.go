@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
@@ -339,6 +340,15 @@ func (m mover[S, P]) Play(history []world.Message, dice *random.Rand) string {
 		return best
 	}
 	return pick(dice, turns)
+}
+
+// numbersTo are the whole numbers from 1 to n.
+func numbersTo(n int) []string {
+	var numbers []string
+	for i := range n {
+		numbers = append(numbers, strconv.Itoa(i+1))
+	}
+	return numbers
 }
 
 // seen is the position in what is said last, as it is shown.

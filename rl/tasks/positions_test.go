@@ -188,12 +188,12 @@ func TestGridWays(t *testing.T) {
 func TestRoomsFound(t *testing.T) {
 	for rooms := 4; rooms <= 9; rooms++ {
 		most := 3*rooms - 6
-		w := worldOf("rooms", "rooms="+roomNumbers(9)[rooms-1], "turns="+roomNumbers(21)[most-1])
+		w := worldOf("rooms", "rooms="+numbersTo(9)[rooms-1], "turns="+numbersTo(21)[most-1])
 		validated[Task](t, w)
 		if mean, _ := playedIn(t, w, w.Best(), 300); mean != 1 {
 			t.Errorf("%d rooms: the best player earns %v in %d turns", rooms, mean, most)
 		}
-		few := worldOf("rooms", "rooms="+roomNumbers(9)[rooms-1], "turns=3")
+		few := worldOf("rooms", "rooms="+numbersTo(9)[rooms-1], "turns=3")
 		if err := few.Validate(); err == nil {
 			t.Errorf("%d rooms with 3 turns are accepted", rooms)
 		}

@@ -53,9 +53,9 @@ Demonstrations: with probability aimed a turn is the best player's, otherwise an
 		open:  func(_ *roomsSettings, row verify.Problem) (game[inRoom], error) { return houseOf(row) },
 		turns: func(s *roomsSettings) int { return s.Turns },
 		aimed: func(s *roomsSettings) float64 { return s.Aimed },
-		forms: func(s *roomsSettings) []string { return roomNumbers(s.Rooms) },
+		forms: func(s *roomsSettings) []string { return numbersTo(s.Rooms) },
 		words: func(s *roomsSettings) []string {
-			return append(strings.Split("@o#.+-", ""), roomNumbers(s.Rooms)...)
+			return append(strings.Split("@o#.+-", ""), numbersTo(s.Rooms)...)
 		},
 		shown: func(s *roomsSettings) int { return s.Rooms + 1 },
 		moved: func(*roomsSettings) int { return 1 },
@@ -80,15 +80,6 @@ type roomsSettings struct {
 	Rooms int     `toml:"rooms" range:"[4,9]" about:"number of rooms"`
 	Turns int     `toml:"turns" range:"[3,50]" about:"turns in an episode; at least 3 rooms - 6, so that the chest can always be found"`
 	Aimed float64 `toml:"aimed" range:"[0,1]" about:"share of the turns in demonstrations that are the best player's"`
-}
-
-// roomNumbers are the numbers of all rooms.
-func roomNumbers(rooms int) []string {
-	var numbers []string
-	for n := range rooms {
-		numbers = append(numbers, strconv.Itoa(n+1))
-	}
-	return numbers
 }
 
 // inRoom is where you are, and whether you have the key.

@@ -120,6 +120,11 @@ func (s *sums) attempt(r *random.Rand) (verify.Problem, bool) {
 
 // Verify implements [Task]: the answer of a turn without calls.
 func (s *sums) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
+	return oneNumber(row, completion, ended)
+}
+
+// oneNumber is the verdict on a completion that is to be one number.
+func oneNumber(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
 		return Unended(completion)
 	}

@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -34,10 +35,9 @@ func shared(weights []float64, total, least, most int) []int {
 // lengths is shared (w3.org/TR/css-flexbox-1, 9.7).
 func bounded(weights []float64, total, least, most float64) []float64 {
 	quotas, fixed := make([]float64, len(weights)), make([]bool, len(weights))
-	_, largest := math.Frexp(slices.Max(weights))
 	weights = slices.Clone(weights)
-	for i := range weights { // by a power of two, which changes no quotient: their sum is then finite
-		weights[i] = math.Ldexp(weights[i], -largest)
+	for i := range weights { // so that their sum is finite; by a power of two, which rounds nothing
+		weights[i] = math.Ldexp(weights[i], -bits.Len(uint(len(weights))))
 	}
 	for range len(weights) + 1 {
 		rest, sum, free := total, 0.0, 0

@@ -17,17 +17,18 @@ func TestShared(t *testing.T) {
 		{[]float64{1, 1, 1, 1}, 32, 2, 32, []int{8, 8, 8, 8}},
 		{[]float64{0, 0, 0}, 12, 2, 16, []int{4, 4, 4}},
 		{[]float64{1, 2, 3, 2}, 32, 2, 32, []int{4, 8, 12, 8}},
-		{[]float64{1, 1, 1}, 8, 2, 8, []int{3, 3, 2}},                 // 8/3 each: the first two remainders
-		{[]float64{5, 3, 2}, 16, 2, 16, []int{8, 5, 3}},               // 8, 4.8, 3.2
-		{[]float64{0, 1, 3}, 16, 2, 16, []int{2, 4, 10}},              // 14 are left: 3.5 and 10.5, and the first of two equal remainders
-		{[]float64{10, 1, 1}, 24, 2, 16, []int{16, 4, 4}},             // 20, 2, 2: the first gives 4 away
-		{[]float64{100, 1, 0}, 24, 2, 12, []int{12, 10, 2}},           // what the first gives away goes to the second
-		{[]float64{1e300, 1e-300}, 16, 2, 12, []int{12, 4}},           //
-		{[]float64{1e308, 1e308, 0}, 24, 2, 16, []int{11, 11, 2}},     // their sum is no number
-		{[]float64{3}, 8, 2, 32, []int{8}},                            //
-		{[]float64{9, 9, 0, 0}, 16, 2, 4, []int{4, 4, 4, 4}},          // all at the most
-		{[]float64{9, 1, 0, 0}, 8, 2, 4, []int{2, 2, 2, 2}},           // all at the least
-		{[]float64{0.25, 0, 0.25, 0}, 32, 2, 32, []int{14, 2, 14, 2}}, //
+		{[]float64{1, 1, 1}, 8, 2, 8, []int{3, 3, 2}},                  // 8/3 each: the first two remainders
+		{[]float64{5, 3, 2}, 16, 2, 16, []int{8, 5, 3}},                // 8, 4.8, 3.2
+		{[]float64{0, 1, 3}, 16, 2, 16, []int{2, 4, 10}},               // 14 are left: 3.5 and 10.5, and the first of two equal remainders
+		{[]float64{10, 1, 1}, 24, 2, 16, []int{16, 4, 4}},              // 20, 2, 2: the first gives 4 away
+		{[]float64{100, 1, 0}, 24, 2, 12, []int{12, 10, 2}},            // what the first gives away goes to the second
+		{[]float64{1e300, 1e-300}, 16, 2, 12, []int{12, 4}},            //
+		{[]float64{1e308, 1e308, 0}, 24, 2, 16, []int{11, 11, 2}},      // their sum is no number
+		{[]float64{1e308, 1e-300, 3e-300}, 24, 2, 12, []int{12, 3, 9}}, // what the first gives away goes to the others by their weights
+		{[]float64{3}, 8, 2, 32, []int{8}},                             //
+		{[]float64{9, 9, 0, 0}, 16, 2, 4, []int{4, 4, 4, 4}},           // all at the most
+		{[]float64{9, 1, 0, 0}, 8, 2, 4, []int{2, 2, 2, 2}},            // all at the least
+		{[]float64{0.25, 0, 0.25, 0}, 32, 2, 32, []int{14, 2, 14, 2}},  //
 	} {
 		if got := shared(c.weights, c.total, c.least, c.most); !slices.Equal(got, c.want) {
 			t.Errorf("%v share %d as %v, want %v", c.weights, c.total, got, c.want)

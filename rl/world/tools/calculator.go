@@ -33,11 +33,7 @@ func (Calculator) Spec() world.Spec {
 
 // Call implements [world.Tool].
 func (c Calculator) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
-	text, err := c.calculate(args)
-	if err != nil {
-		return world.Answer{Text: "mistake: " + err.Error(), Failed: true}, nil
-	}
-	return world.Answer{Text: text}, nil
+	return answer(c.calculate(args)), nil
 }
 
 func (c Calculator) calculate(args json.RawMessage) (string, error) {

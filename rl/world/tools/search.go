@@ -45,11 +45,7 @@ func (Search) Spec() world.Spec {
 
 // Call implements [world.Tool].
 func (s Search) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
-	text, err := s.search(args)
-	if err != nil {
-		return world.Answer{Text: "mistake: " + err.Error(), Failed: true}, nil
-	}
-	return world.Answer{Text: text}, nil
+	return answer(s.search(args)), nil
 }
 
 func (s Search) search(args json.RawMessage) (string, error) {
