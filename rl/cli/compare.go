@@ -335,8 +335,8 @@ func (t *contest) warmUp(ctx context.Context, a *contestant) error {
 		return err
 	}
 	a.start = filepath.Join(t.dir, "start")
-	if t.shared { // whatever is learned after it
-		r = r.First(a.learns)
+	if t.shared { // whatever is learned after it, and whoever asks first
+		r = r.First(a.learns).Bare("start")
 		a.start = filepath.Join(t.dir, "start-"+r.Hash())
 	}
 	return t.train(ctx, a.start, r)

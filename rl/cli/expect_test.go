@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
@@ -40,7 +42,7 @@ func TestDueNamed(t *testing.T) {
 	if err != nil || len(due) != 2 || due[0].recipe != "psr" || due[1].recipe != "nsr" {
 		t.Errorf("%d are due, %v; want psr and nsr", len(due), err)
 	}
-	for name, want := range map[string]string{"countdown-tiny": "countdown-tiny has no [[expect]]", "nrs": `unknown recipe "nrs"`} {
+	for name, want := range map[string]string{"countdown-random": "countdown-random has no [[expect]]", "nrs": `unknown recipe "nrs"`} {
 		if _, err := dueOf(nil, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -72,5 +74,32 @@ func TestOwnStarts(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s with budget %d: %v, want %q", c.other, c.budget, err, c.want)
 		}
+	}
+}
+
+// TestSharedStart: recipes of different systems with equal stages before RL have one start, which the first makes and the
+// second takes as it is.
+func TestSharedStart(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	dir := t.TempDir()
+	start := func(name string, sets ...string) string {
+		t.Helper()
+		of := contest{shared: true, dir: dir, device: dev, show: io.Discard}
+		err := of.enter([]string{name}, append(sets, "task.eval_problems=1", "stage.warm-up.hold_steps=1", "stage.warm-up.decay_steps=1", "stage.warm-up.test_every=9", "stage.rl.eval_problems=1"))
+		if err == nil {
+			err = of.starts(t.Context())
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return of.arms[0].start
+	}
+	one, other, third := start("esrl"), start("prof"), start("prof", "stage.warm-up.batch_size=8")
+	if one == "" || one != other || one == third {
+		t.Errorf("starts %s, %s; with other batches %s", one, other, third)
 	}
 }

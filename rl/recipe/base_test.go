@@ -30,6 +30,8 @@ kind = "rl"
 	}
 	rl, under := r.Stages[1], base.Stages[1]
 	switch {
+	case len(base.Expect) == 0, len(r.Expect) > 0:
+		t.Errorf("what the base expects: %+v; what the recipe does: %+v", base.Expect, r.Expect)
 	case r.Name != "mine", r.About != base.About, r.Base != "", r.Seed != 7, r.Model.Width != base.Model.Width, r.Task.EvalSamples != 4, r.Task.EvalProblems != base.Task.EvalProblems:
 		t.Errorf("%+v", r)
 	case len(r.Stages) != 3, r.Stages[0].BatchSize != 8, r.Stages[0].HoldSteps != base.Stages[0].HoldSteps, r.Stages[2].Name != "more", r.Stages[2].Steps != 100:

@@ -80,8 +80,13 @@ func (d decoder) expectations(r *Recipe) {
 // Hash tells recipes apart by all that they say but what people read: name, about, paper, systems
 // and what is expected.
 func (r *Recipe) Hash() string {
-	bare := *r
-	bare.Name, bare.About, bare.Paper, bare.Systems, bare.Expect = "", "", "", []string{}, nil
-	sum := sha256.Sum256([]byte(bare.Resolved()))
+	sum := sha256.Sum256([]byte(r.Bare("").Resolved()))
 	return hex.EncodeToString(sum[:8])
+}
+
+// Bare is the recipe by another name, without the rest of what people read.
+func (r *Recipe) Bare(name string) *Recipe {
+	bare := *r
+	bare.Name, bare.About, bare.Paper, bare.Systems, bare.Expect = name, "", "", []string{}, nil
+	return &bare
 }

@@ -131,6 +131,7 @@ func (d decoder) base() {
 		d.Fail(at, "base = %q has a base itself, %s; accepted: a recipe without a base", name, deeper)
 		return
 	}
+	delete(below.Tree(), "expect") // what another recipe should show
 	d.Over(below, func(at []string, table map[string]any) bool {
 		name := strings.Join(at, ".")
 		if len(at) == 2 && at[0] == "models" {

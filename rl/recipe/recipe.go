@@ -29,7 +29,7 @@ type Recipe struct {
 	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, where a
 	// stage that the base lacks comes before the next one that it has, or last; but [model] with path or
 	// family, [models.NAME] with path or copy, [task] with name, data or source, and [stage.algorithm] with
-	// preset replace the whole table; the recipe of a run has no base, since it says everything itself
+	// preset replace the whole table, and what the base expects is left out; the recipe of a run has no base, since it says everything itself
 	Base string `toml:"base"`
 
 	// where the method was published, such as arXiv 2402.03300
