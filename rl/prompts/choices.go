@@ -38,6 +38,12 @@ var (
 // Choices are the completions of a row to learn a preference from: chosen and rejected,
 // or one completion with its label.
 func (r *Renderer) Choices(row verify.Problem) ([]Choice, error) {
+	if r.format != nil {
+		var err error
+		if row, err = inTurns(row); err != nil {
+			return nil, err
+		}
+	}
 	var sides []Choice
 	var missing []string
 	for _, key := range []string{chosenKey, rejectedKey} {

@@ -2,6 +2,7 @@ package prompts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,11 @@ func TestChoices(t *testing.T) {
 		{"messages that hold the prompt too, as ultrafeedback_binarized", "", `{"prompt":"U","messages":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}],"chosen":[{"content":"U","role":"user"},{"role":"assistant","content":"A"}],"rejected":[{"role":"user","content":"U"},{"role":"assistant","content":"B"}]}`, ask, "A" + say, "B" + say},
 		{"an earlier turn is read alone", "", `{"prompt":[{"role":"user","content":"T"},{"role":"assistant","content":"S"},{"role":"user","content":"U"}],"chosen":[{"role":"assistant","content":"A"}],"rejected":[{"role":"assistant","content":"B"}]}`,
 			"<|im_start|>user\nT<|im_end|>\n<|im_start|>assistant\nS<|im_end|>\n" + ask, "A" + say, "B" + say},
+		{"a transcript", "", `{"chosen":"\n\nHuman: T\n\nAssistant: S\n\nHuman: U\n\nAssistant: All of A","rejected":"\n\nHuman: T\n\nAssistant: S\n\nHuman: U\n\nAssistant: All of B"}`,
+			"<|im_start|>user\nT<|im_end|>\n<|im_start|>assistant\nS<|im_end|>\n" + ask, "All of A" + say, "All of B" + say},
+		{"a transcript in two columns", "", `{"prompt":"\n\nHuman: U\n\nAssistant:","chosen":" A","rejected":" B"}`, ask, "A" + say, "B" + say},
+		{"a transcript without a template", "none", `{"chosen":"\n\nHuman: U\n\nAssistant: A","rejected":"\n\nHuman: U\n\nAssistant: B"}`, "\n\nHuman: U\n\nAssistant:", " A<|endoftext|>", " B<|endoftext|>"},
+		{"a text that names a human", "", `{"prompt":"U","chosen":"A\n\nHuman: T","rejected":"B"}`, ask, "A\n\nHuman: T" + say, "B" + say},
 		{"generation blocks mark the turns", `{% for m in messages %}{% if m.role == 'assistant' %}A:{% generation %}{{ m.content }}!{% endgeneration %}{% else %}Q:{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}A:{% endif %}`,
 			`{"prompt":[{"role":"user","content":"T"},{"role":"assistant","content":"S"},{"role":"user","content":"U"}],"chosen":[{"role":"assistant","content":"A"}],"rejected":[{"role":"assistant","content":"B"}]}`, "Q:TA:S!Q:UA:", "A!", "B!"},
 	} {
@@ -44,6 +50,19 @@ func TestChoices(t *testing.T) {
 		choices, err := r.Choices(rowOf(t, `{"prompt":"U","completion":"A","label":`+label+`}`))
 		if err != nil || len(choices) != 1 || choices[0].Reward != want {
 			t.Errorf("label %s: %+v %v", label, choices, err)
+		}
+	}
+}
+
+// TestTranscript: turns of one role are one; what does not end with the assistant is none.
+func TestTranscript(t *testing.T) {
+	for text, want := range map[string][]turn{
+		"\n\nHuman: a\n\nHuman: b\n\nAssistant: c": {{"user", "a\n\nb"}, {"assistant", "c"}},
+		"\n\nHuman: a\nb\n\nc \n\nAssistant:":      {{"user", "a\nb\n\nc"}, {"assistant", ""}},
+		"\n\nHuman: a\n\nAssistant: b\n\nHuman: c": nil, "\n\nAssistant: a": nil, "Human: a\n\nAssistant: b": nil, "": nil,
+	} {
+		if got := transcript(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -309,7 +309,7 @@ func TestFindPairs(t *testing.T) {
 			`{"prompt":"Greet %d.","prompt_id":"p%d","chosen":[{"content":"Greet %d.","role":"user"},{"content":"Hi %d!","role":"assistant"}],"rejected":[{"content":"Greet %d.","role":"user"},{"content":"No %d","role":"assistant"}],` +
 				`"messages":[{"content":"Greet %d.","role":"user"},{"content":"Hi %d!","role":"assistant"}],"score_chosen":8.5,"score_rejected":3.0}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
 		"https://huggingface.co/datasets/Anthropic/hh-rlhf": {
-			`{"chosen":"\n\nHuman: Greet %d.\n\nAssistant: Hi %d!","rejected":"\n\nHuman: Greet %d.\n\nAssistant: No %d"}`, "Greet 0.", [2]string{" Hi 0!", " No 0"}},
+			`{"chosen":"\n\nHuman: Greet %d.\n\nAssistant: Hi %d!","rejected":"\n\nHuman: Greet %d.\n\nAssistant: No %d"}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
 		"https://huggingface.co/datasets/Intel/orca_dpo_pairs": {
 			`{"system":"Be kind.","question":"Greet %d.","chosen":"Hi %d!","rejected":"No %d"}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
 		"https://huggingface.co/datasets/Skywork/Skywork-Reward-Preference-80K-v0.2": {
