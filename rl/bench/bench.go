@@ -195,6 +195,16 @@ func Shapes() []Shape {
 	}
 }
 
+// Large is a shape at the sizes of a GPU: batches up to 256 with 33 new tokens, so 32 rounds of
+// decoding, and an update on 8 sequences of 512 tokens. A model of few positions stays as it is.
+func (s Shape) Large() Shape {
+	if s.Config.MaxPositions < 512 {
+		return s
+	}
+	s.New, s.Decode, s.TrainSeqs, s.TrainTokens = 33, []int{1, 8, 64, 256}, 8, 512
+	return s
+}
+
 func prompt(s Shape, i int) []int {
 	ids := make([]int, s.Prompt)
 	for j := range ids {

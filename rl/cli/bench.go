@@ -60,7 +60,8 @@ Examples:
    rlzero bench step --preset countdown-short
    rlzero bench step --from runs/demo/checkpoints/step-001050
    rlzero bench decode --dtype q4_0 --only 25M
-   rlzero bench profile --small`,
+   rlzero bench profile --small
+   rlzero bench decode --large --dtype bf16 --only 0.5B`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step runs"},
 			&cli.StringFlag{Name: "from", Usage: "Hugging Face `FOLDER` of the model that step starts from, such as a checkpoint; without it, random weights and completions of full length"},
@@ -69,7 +70,8 @@ Examples:
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
 			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M"},
 			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
-			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"}},
+			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"},
+			&cli.BoolFlag{Name: "large", Usage: "measure decode, train and profile at the sizes of a GPU: batches up to 256, updates on 8 x 512 tokens"}},
 		Action: runBench,
 	}
 }
@@ -132,6 +134,11 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 	shapes := bench.Shapes()
 	if small {
 		shapes = shapes[:1]
+	}
+	if c.Bool("large") {
+		for i, s := range shapes {
+			shapes[i] = s.Large()
+		}
 	}
 	b.Longest, b.Dtype, b.Only = c.Duration("longest"), hf.Dtype(c.String("dtype")), c.String("only")
 	measured := func(d gpu.Device, run func(bench.Bench) error) (err error) {
