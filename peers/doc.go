@@ -2,6 +2,7 @@
 // Python and shell, and tests how its scripts refuse.
 //
 //	make peers ── setup ──> .venv ──> differ ── golden/*.py ──> golden tests of rl/algo
+//	                              └─> bench ── beside/work.py, rlzero bench ──> docs/benchmarks.md
 //
 // README.md says what is here. Nothing outside this folder needs it.
 package peers

@@ -39,6 +39,11 @@ class NotPossible(Exception):
     """PEFT makes no adapter of the options: the reason."""
 
 
+def end_tokens(config):
+    ends = config.eos_token_id
+    return ends if isinstance(ends, list) else [] if ends is None else [ends]
+
+
 class Area:
     def __init__(self, scratch):
         self.model, self.hf = gotest.build("model", scratch), gotest.build("model/hf", scratch)
@@ -201,9 +206,9 @@ class Base:
         return out
 
     def greedy(self, model, prompt, gap):
-        """The model's own continuation, up to where the two largest logits are nearer than gap."""
+        """The model's own continuation, up to an end token, or to where the two largest logits are nearer than gap."""
         import torch
-        ids, least = list(prompt), math.inf
+        ids, least, ends = list(prompt), math.inf, end_tokens(model.config)
         with torch.no_grad():
             for _ in range(GREEDY):
                 best = model(torch.tensor([ids])).logits[0, -1].topk(2)
@@ -212,6 +217,8 @@ class Base:
                     break
                 least = min(least, between)
                 ids.append(best.indices[0].item())
+                if ids[-1] in ends:
+                    break
         return {"prompt": prompt, "continuation": ids[len(prompt):], "min_gap": least}
 
     def again(self, rlzero, one):

@@ -1,0 +1,137 @@
+"""What others do, one piece of work a process: python -m beside.work NAME [MODEL]. Prints one JSON object:
+the seconds of each repetition after one to warm up, and where time is more than one thing, its parts.
+
+The model of "step" is a checkpoint of rlzero, so its weights are equal; the others have the shape of
+SmolLM2-135M (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json) with random weights, as rlzero bench has.
+"""
+
+import json
+import random
+import sys
+import tempfile
+import time
+
+import torch
+import transformers
+
+THREADS = 2
+SECONDS = 6  # how long a short piece of work is repeated
+
+
+def repeat(work, least=3):
+    """Seconds of each repetition, after one that is not counted."""
+    work()
+    times, began = [], time.perf_counter()
+    while len(times) < least or time.perf_counter() - began < SECONDS:
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def smol():
+    config = transformers.LlamaConfig(
+        vocab_size=49152, hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
+        intermediate_size=1536, max_position_embeddings=2048, rms_norm_eps=1e-5, rope_theta=1e5, tie_word_embeddings=True,
+        bos_token_id=None, eos_token_id=None, pad_token_id=0)
+    torch.manual_seed(1)
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+def decode(batch):
+    """One round of decoding for each sequence of a batch: prompts of 16 tokens, 8 new ones; the first comes out of
+    the prompt. The faster of transformers' growing and fixed caches."""
+    model, rounds = smol(), 7
+    ids = torch.randint(0, 49152, (batch, 16))
+
+    def generate(new, cache):
+        with torch.inference_mode():
+            model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=True, temperature=1.0, top_k=0, min_new_tokens=new, max_new_tokens=new,
+                           cache_implementation=cache, disable_compile=True)
+
+    best = None
+    for cache in ("dynamic", "static"):
+        first = min(repeat(lambda: generate(1, cache)))
+        times = [(t - first) / rounds for t in repeat(lambda: generate(1 + rounds, cache))]
+        if best is None or min(times) < min(best["seconds"]):
+            best = {"seconds": times, "detail": f"{cache} cache"}
+    return best
+
+
+def prefill():
+    """A prompt of 512 tokens is read, and the logits of its last token computed."""
+    model, ids = smol(), torch.randint(0, 49152, (1, 512))
+
+    def read():
+        with torch.inference_mode():
+            model(input_ids=ids, use_cache=True, logits_to_keep=1)
+
+    return {"seconds": repeat(read)}
+
+
+def train():
+    """An update of all weights on 2 sequences of 128 tokens: forward, backward, clipping, AdamW."""
+    model, ids = smol().train(), torch.randint(0, 49152, (2, 129))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.99), fused=True)
+
+    def update():
+        optimizer.zero_grad(set_to_none=True)
+        logits = model(input_ids=ids[:, :-1], use_cache=False).logits
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return {"seconds": repeat(update)}
+
+
+def step(folder, steps):
+    """Steps of TRL's GRPOTrainer: 32 prompts, 8 completions each of at most 14 tokens, 2 updates on half of them each,
+    as stage rl of countdown-tiny. Rewards are drawn by chance and cost nothing, so that every group has advantages. Without
+    a reference model, gradient checkpoints or logs."""
+    import datasets
+    import trl
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="left")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    draw = random.Random(1)
+    prompts = []
+    for _ in range(32 * 64):
+        numbers = [draw.randint(1, 22) for _ in range(4)]
+        target = sum(n * draw.choice((-1, 1)) for n in numbers[1:]) + numbers[0]
+        prompts.append({"prompt": f"{' '.join(map(str, numbers))} > {abs(target) % 46}:"})
+    times = []
+
+    class Clock(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            if state.global_step % 2 == 0:
+                times.append(time.perf_counter())
+
+    with tempfile.TemporaryDirectory() as scratch:
+        args = trl.GRPOConfig(
+            output_dir=scratch, per_device_train_batch_size=128, gradient_accumulation_steps=1, steps_per_generation=2, num_generations=8,
+            max_completion_length=14, temperature=1.0, top_k=0, beta=0.0, epsilon=0.2, epsilon_high=0.28, loss_type="dapo", learning_rate=3e-4,
+            max_steps=2 * (steps + 1), logging_strategy="no", save_strategy="no", report_to=[], gradient_checkpointing=False, bf16=False, use_cpu=True,
+            disable_tqdm=True, dataloader_num_workers=0, seed=1)
+        rewards = lambda completions, **kwargs: [float(draw.random() < 0.5) for _ in completions]
+        rewards.__name__ = "by_chance"
+        trainer = trl.GRPOTrainer(model=model, reward_funcs=rewards, args=args, train_dataset=datasets.Dataset.from_list(prompts),
+                                  processing_class=tokenizer, callbacks=[Clock()])
+        trainer.train()
+    return {"seconds": [b - a for a, b in zip(times, times[1:])], "first": times[0]}
+
+
+def main():
+    torch.set_num_threads(THREADS)
+    name, *rest = sys.argv[1:]
+    began = time.time() - time.perf_counter()  # of perf_counter, on the clock of the caller
+    transformers.utils.logging.set_verbosity_error()
+    if name == "step":
+        out = step(rest[0], int(rest[1]))
+        out["first"] += began
+    else:
+        out = {"decode": lambda: decode(int(rest[0])), "prefill": prefill, "train": train}[name]()
+    print(json.dumps(out | {"versions": {"torch": torch.__version__, "transformers": transformers.__version__}}))
+
+
+if __name__ == "__main__":
+    main()
