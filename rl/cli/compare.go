@@ -35,7 +35,7 @@ func compareCommand() *cli.Command {
 		Description: `Trains every recipe with every seed. Prints accuracy, pass@k, length, entropy, KL, and tokens
 to a threshold: the mean, the spread over seeds, and the gain over the first recipe with its
 95 % interval on the same seeds and held-out problems. Writes compare.html with curves,
-compare.md, compare.json and the run folders into --out.
+compare.md, compare.json, compare.csv, compare.tex and the run folders into --out.
 
 A recipe is the name of a preset, or a file. Changes may follow it after semicolons. A name in
 front, as in "NAME = RECIPE", is used in tables and folders.
@@ -430,6 +430,8 @@ func (t *contest) write(text []byte, notes []string, result *compare.Comparison)
 	err = errors.Join(
 		store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), append(text, '\n')),
 		store.Write(store.OS(), filepath.Join(t.dir, "compare.md"), []byte(result.Document())),
+		store.Write(store.OS(), filepath.Join(t.dir, "compare.csv"), []byte(result.CSV())),
+		store.Write(store.OS(), filepath.Join(t.dir, "compare.tex"), []byte(result.LaTeX())),
 		store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), html))
 	if err == nil {
 		fmt.Fprintln(t.show, filepath.Join(t.dir, "compare.html"))

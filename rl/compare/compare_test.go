@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -221,6 +222,54 @@ func TestDocument(t *testing.T) {
 	}
 	if got = c.Document(); !strings.Contains(got, "| accuracy (%) | pass@8 (%) | pass@16 (%) |") || !strings.Contains(got, "plain     1.000 "+strings.Repeat("▁", places)+" 1.000\n") {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestExports: the CSV has each figure as it was computed, with its seeds; the LaTeX is the document's
+// table, with every sign of a name as TeX writes it.
+func TestExports(t *testing.T) {
+	arms := begun(twoArms())
+	arms[1].Name = `new_&\`
+	c, err := New(arms, 0.45)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(c.CSV())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if head := strings.Join(rows[0], " "); head != "figure unit recipe mean deviation gain gain_low gain_high seed_1 seed_2" {
+		t.Errorf("head %s", head)
+	}
+	wanted := 0
+	for _, r := range c.Rows {
+		wanted += len(r.Arms)
+		if r.Start != nil {
+			wanted++
+		}
+	}
+	if len(rows) != 1+wanted {
+		t.Errorf("%d lines, want %d", len(rows), 1+wanted)
+	}
+	if second := strings.Join(rows[2], " "); second != `accuracy share new_&\ 0.75 0 0.25 0.25 0.25 0.75 0.75` {
+		t.Errorf("second line %s", second)
+	}
+	if start := rows[3]; start[2] != atStart || start[3] != "0.5" || start[5] != "" {
+		t.Errorf("start %q", start)
+	}
+	if late := rows[len(rows)-3]; !strings.HasPrefix(late[0], "tokens to") || late[3] != "90" || late[9] != "" {
+		t.Errorf("a seed that never reached the threshold: %q", late)
+	}
+	for _, want := range []string{
+		"\\begin{tabular}{lccccc}\n\\toprule\nrecipe & accuracy (\\%) & pass@4 (\\%) & ",
+		"\nplain & 50.0 $\\pm$ 0.0 & 100.0 $\\pm$ 0.0 & ",
+		"\nnew\\_\\&\\textbackslash{} & 75.0 $\\pm$ 0.0 & ",
+		"\n & {\\footnotesize \\textbf{+25.0 to +25.0}} & {\\footnotesize 0.0 to 0.0}",
+		"\n(at the start) & 50.0 $\\pm$ 35.4 & 100.0 $\\pm$ 0.0 &  &  &  \\\\\n\\bottomrule\n\\end{tabular}\n",
+	} {
+		if got := c.LaTeX(); !strings.Contains(got, want) {
+			t.Errorf("the LaTeX lacks %q:\n%s", want, got)
+		}
 	}
 }
 

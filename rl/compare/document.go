@@ -12,33 +12,14 @@ import (
 // more, and it leaves out the tokens sampled, which are the budget: [Comparison.Table] has all.
 func (c *Comparison) Document() string {
 	var b strings.Builder
-	var rows []Row
-	for _, r := range c.Rows {
-		if name, isPass := strings.CutPrefix(r.Name, "pass@"); !isPass && r.Name != sampledRow || name == "8" || r.Name == fmt.Sprintf("pass@%d", c.largest()) {
-			rows = append(rows, r)
+	titles, cells := c.chosen()
+	b.WriteString("| recipe | " + strings.Join(titles, " | ") + " |\n" + strings.Repeat("| --- ", len(titles)+1) + "|\n")
+	for _, arm := range cells {
+		b.WriteString("| " + strings.ReplaceAll(arm.name, "|", `\|`))
+		for _, l := range arm.lines {
+			b.WriteString(" | " + l.cell())
 		}
-	}
-	cells := make([][]string, len(c.Arms)+3) // heading, rule, arms, start
-	cells[0], cells[1] = []string{"recipe"}, []string{"---"}
-	for i, a := range c.Arms {
-		cells[i+2] = []string{strings.ReplaceAll(a.Name, "|", `\|`)}
-	}
-	last := len(cells) - 1
-	cells[last] = []string{atStart}
-	for _, r := range rows {
-		cells[0], cells[1] = append(cells[0], r.title()), append(cells[1], "---")
-		for i, l := range c.lines(&r) {
-			cells[i+2] = append(cells[i+2], l.cell())
-		}
-		if r.Start == nil {
-			cells[last] = append(cells[last], "")
-		}
-	}
-	if c.Rows[0].Start == nil {
-		cells = cells[:last]
-	}
-	for _, line := range cells {
-		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
+		b.WriteString(" |\n")
 	}
 	trials := c.Arms[0].Trials
 	fmt.Fprintf(&b, "\nMean ± standard deviation over %d seeds on %d held-out problems. In brackets: the 95 %% interval of the\ndifference from the first line, on the same seeds and problems; bold where it does not contain 0.\n", len(trials), len(trials[0].Problems))
@@ -46,6 +27,34 @@ func (c *Comparison) Document() string {
 		b.WriteString("\n" + c.curves(&chart))
 	}
 	return b.String()
+}
+
+// armLines is an arm's line of a table of all arms: a figure a column.
+type armLines struct {
+	name  string
+	lines []line // empty where the arm has no such figure
+}
+
+// chosen are the figures of a table that stands in a text, with their titles: an arm a line, and
+// the start as the last, where it was measured.
+func (c *Comparison) chosen() (titles []string, arms []armLines) {
+	for _, a := range c.Arms {
+		arms = append(arms, armLines{name: a.Name})
+	}
+	if c.Rows[0].Start != nil {
+		arms = append(arms, armLines{name: atStart})
+	}
+	for _, r := range c.Rows {
+		if name, isPass := strings.CutPrefix(r.Name, "pass@"); r.Name == sampledRow || isPass && name != "8" && r.Name != fmt.Sprintf("pass@%d", c.largest()) {
+			continue
+		}
+		titles = append(titles, r.title())
+		lines := append(c.lines(&r), line{}) // the last: of a start that was not measured
+		for i := range arms {
+			arms[i].lines = append(arms[i].lines, lines[i])
+		}
+	}
+	return titles, arms
 }
 
 // largest is the largest k of the rows of pass@k; 1: there is none.
@@ -60,7 +69,7 @@ func (c *Comparison) largest() int {
 // cell is a figure of an arm.
 func (l *line) cell() string {
 	cell := l.Mean
-	if l.Spread != "–" {
+	if l.Spread != "" && l.Spread != "–" {
 		cell += " ± " + l.Spread
 	}
 	switch {
