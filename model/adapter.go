@@ -65,7 +65,7 @@ func (m *Model) WithAdapter(dir string) (*Model, error) {
 	if _, _, err := m.decoder.Without().Trained(); err == nil {
 		return nil, errors.New("the matrices of a model that is trained cannot be shared: open it frozen")
 	}
-	other := &Model{m.Config, m.Tokenizer, m.decoder.Share()}
+	other := &Model{Config: m.Config, Tokenizer: m.Tokenizer, decoder: m.decoder.Share()}
 	if err := other.LoadAdapter(dir); err != nil {
 		other.Close()
 		return nil, err
@@ -82,7 +82,7 @@ func (m *Model) Beside() (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{m.Config, m.Tokenizer, d}, nil
+	return &Model{Config: m.Config, Tokenizer: m.Tokenizer, decoder: d}, nil
 }
 
 // SetAdapterTensors overwrites the adapter; the set must have its names and shapes.

@@ -20,6 +20,7 @@ import (
 type Model struct {
 	Config    hf.Config
 	Tokenizer *text.Tokenizer // nil for a folder without one
+	Head      *hf.Head        // that was loaded with it; nil: none was
 
 	decoder *decoder.Decoder
 }
@@ -91,11 +92,16 @@ type LoadOptions struct {
 	KVDtype   hf.Dtype // of keys and values; "": what config.json says
 	Frozen    bool     // no trainer will be made, see NewFrozen
 	Adapter   string   // folder of a PEFT adapter; the model is frozen, and trained by the adapter; "": none
+	Head      bool     // the folder is one with a head, see [hf.ReadHeaded]: the model scores, and predicts no tokens
 }
 
 // Load reads a Hugging Face folder.
 func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
-	f, err := hf.ReadFolder(dir)
+	open := hf.ReadFolder
+	if o.Head {
+		open = hf.ReadHeaded
+	}
+	f, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +128,7 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	m.Tokenizer = f.Tokenizer
+	m.Tokenizer, m.Head = f.Tokenizer, f.Head
 	if err = m.SetTensors(f.Tensors); err == nil && o.Adapter != "" {
 		err = m.LoadAdapter(o.Adapter)
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/internal/decoder"
 	"github.com/rlzero/rlzero/model/internal/device"
 	"github.com/rlzero/rlzero/model/seq"
@@ -50,6 +51,35 @@ func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
 		}
 		if out, err = s.ws.ReadStats(b, out); err != nil {
 			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Read returns, for each token of the sequences' spans, what a head says of the state that it leaves:
+// the number of a label, given by its place among the head's. Temperatures do not matter.
+func (s *Scorer) Read(seqs []seq.Sequence, head *hf.Head, label int) ([]seq.Stats, error) {
+	after := make([]seq.Sequence, len(seqs))
+	for i, q := range seqs {
+		after[i] = q.Read()
+	}
+	batches, err := s.d.Pack(after, s.ws.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	var out []seq.Stats
+	for _, b := range batches {
+		states, err := s.d.States(s.progs, s.ws, b)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]float32, b.R)
+		for i, at := range b.Order {
+			all[at] = float32(head.Score(states[i], label))
+		}
+		for _, q := range b.Seqs {
+			out = append(out, seq.Stats{Score: all[:q.Predicted():q.Predicted()]})
+			all = all[q.Predicted():]
 		}
 	}
 	return out, nil

@@ -18,9 +18,16 @@ import (
 // (transformers 4), rope_parameters (5). Errors name line, key, what was found and
 // what is accepted.
 func ParseConfig(data []byte) (Config, error) {
+	c, _, err := parseConfig(data, false)
+	return c, err
+}
+
+// parseConfig is ParseConfig, also of a model that has a head and no table of output tokens, and the
+// architecture that it names; "": none.
+func parseConfig(data []byte, headed bool) (c Config, architecture string, err error) {
 	keys, err := readObject(data, 1)
 	if err != nil {
-		return Config{}, err
+		return Config{}, "", err
 	}
 	r := configReader{keys: keys}
 	modelType := r.text("model_type", "")
@@ -28,14 +35,17 @@ func ParseConfig(data []byte) (Config, error) {
 		r.err = r.missing("model_type", strings.Join(Families(), ", "))
 	}
 	if r.err != nil {
-		return Config{}, r.err
+		return Config{}, "", r.err
 	}
-	c, err := NewConfig(modelType)
-	if err != nil {
-		return Config{}, r.at("model_type", err)
+	if c, err = NewConfig(modelType); err != nil {
+		return Config{}, "", r.at("model_type", err)
 	}
 	f := families[modelType]
-	r.refuseMisread(f)
+	accepted := []string{f.architecture}
+	if headed {
+		accepted = append(f.headed(modelType), f.architecture)
+	}
+	architecture = r.refuseMisread(f, accepted)
 
 	c.Vocab = r.size("vocab_size")
 	c.Width = r.size("hidden_size")
@@ -68,13 +78,13 @@ func ParseConfig(data []byte) (Config, error) {
 	r.rope(&c)
 	r.layers(f, &c)
 	if r.err != nil {
-		return Config{}, r.err
+		return Config{}, "", r.err
 	}
 	if err := c.Complete(); err != nil {
-		return Config{}, err
+		return Config{}, "", err
 	}
 	c.Raw = r.rest()
-	return c, nil
+	return c, architecture, nil
 }
 
 // jsonValue is one value of a JSON object and the line its key begins in.
@@ -299,8 +309,9 @@ func (r *configReader) refusePartialRotation() {
 }
 
 // refuseMisread stops at keys that change what the weights or the arithmetic
-// mean, so that passing over them would misread the model.
-func (r *configReader) refuseMisread(f family) {
+// mean, so that passing over them would misread the model. It returns the architecture that is named,
+// which has to be one of those accepted; "": none is.
+func (r *configReader) refuseMisread(f family, accepted []string) (architecture string) {
 	for _, key := range []string{"quantization_config", "compression_config"} {
 		if v, ok := r.keys[key]; ok && string(v.raw) != "null" {
 			r.refuse(key, "none: quantised weights are not supported; use the unquantised model")
@@ -322,10 +333,18 @@ func (r *configReader) refuseMisread(f family) {
 	r.refusePartialRotation()
 	if raw := r.take("architectures"); raw != nil {
 		var names []string
-		if json.Unmarshal(raw, &names) != nil || len(names) > 0 && !slices.Contains(names, f.architecture) {
-			r.refuse("architectures", `["`+f.architecture+`"]`)
+		i := -1
+		if json.Unmarshal(raw, &names) == nil {
+			i = slices.IndexFunc(names, func(name string) bool { return slices.Contains(accepted, name) })
+		}
+		switch {
+		case i >= 0:
+			architecture = names[i]
+		case names == nil || len(names) > 0:
+			r.refuse("architectures", `["`+strings.Join(accepted, `"], ["`)+`"]`)
 		}
 	}
+	return architecture
 }
 
 // rest is what no field stands for. The stored type of the weights is dropped: it

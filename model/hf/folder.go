@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 	"github.com/rlzero/rlzero/model/text"
@@ -22,6 +23,9 @@ type Folder struct {
 	Config    Config          // EOS as generation_config.json has it, if it does
 	Tensors   *TensorSet      // checked against Config: names and shapes
 	Tokenizer *text.Tokenizer // nil without a tokenizer.json
+	Head      *Head           // of [ReadHeaded]; else nil
+
+	architecture string // that config.json names; "": none
 }
 
 // GenerationConfig is what generation_config.json recommends; nil or absent
@@ -50,10 +54,18 @@ func ReadFolder(dir string) (*Folder, error) {
 	if gguf.IsFile(dir) {
 		return readGGUF(dir)
 	}
+	return readFolder(dir, false)
+}
+
+// readFolder opens a folder, with a head or without one.
+func readFolder(dir string, headed bool) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	small := dir // where config.json and tokenizer are
 	if exists(filepath.Join(dir, adapterConfigFile)) {
 		f.Adapter = dir
+		if headed {
+			return nil, hint.With(fmt.Errorf("%s is an adapter; accepted: the folder of a whole model with a head", dir), "merge the adapter into its model first, as merge_and_unload of PEFT does")
+		}
 		if err := f.findBase(); err != nil {
 			return nil, err
 		}
@@ -69,7 +81,7 @@ func ReadFolder(dir string) (*Folder, error) {
 			small = f.Dir
 		}
 	}
-	if err := f.readConfig(filepath.Join(small, configFile), small); err != nil {
+	if err := f.readConfig(filepath.Join(small, configFile), small, headed); err != nil {
 		return nil, err
 	}
 	if err := f.readTokenizer(small); err != nil {
@@ -79,6 +91,12 @@ func ReadFolder(dir string) (*Folder, error) {
 	f.Tensors, err = openTensors(f.Dir)
 	if err != nil {
 		return nil, err
+	}
+	if headed {
+		if err := f.takeHead(); err != nil {
+			f.Tensors.Close()
+			return nil, err
+		}
 	}
 	if err := CheckTensors(f.Config, f.Tensors); err != nil {
 		f.Tensors.Close()
@@ -104,7 +122,7 @@ func (f *Folder) headed() (*Folder, error) {
 func ReadConfig(path string) (Config, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !gguf.IsFile(path) {
 		f := &Folder{}
-		err := f.readConfig(path, filepath.Dir(path))
+		err := f.readConfig(path, filepath.Dir(path), false)
 		return f.Config, err
 	}
 	if file := filepath.Join(path, configFile); exists(file) {
@@ -141,12 +159,12 @@ const configFile = "config.json"
 
 // readConfig reads a config.json, and the generation_config.json of a folder if there is
 // one.
-func (f *Folder) readConfig(path, dir string) error {
+func (f *Folder) readConfig(path, dir string, headed bool) error {
 	data, err := jsonfile.Read(path)
 	if err != nil {
 		return err
 	}
-	if f.Config, err = ParseConfig(data); err != nil {
+	if f.Config, f.architecture, err = parseConfig(data, headed); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	path = filepath.Join(dir, "generation_config.json")

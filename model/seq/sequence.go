@@ -1,6 +1,9 @@
 package seq
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Span is the range of places From to To-1 in a sequence of tokens.
 type Span struct{ From, To int }
@@ -22,6 +25,19 @@ type Sequence struct {
 // Predict is the sequence whose tokens from a place on are predicted.
 func Predict(ids []int, from int, temperature float64) Sequence {
 	return Sequence{IDs: ids, Spans: []Span{{from, len(ids)}}, Temperature: temperature}
+}
+
+// Read is the sequence with its spans one place further and one more token, so that the states of
+// which its tokens are predicted are those that each token of the spans leaves once it is read. What the
+// token is that is added does not matter: no state depends on it.
+func (s Sequence) Read() Sequence {
+	s.IDs = append(slices.Clone(s.IDs), s.IDs[len(s.IDs)-1])
+	s.Spans = slices.Clone(s.Spans)
+	for i := range s.Spans {
+		s.Spans[i].From++
+		s.Spans[i].To++
+	}
+	return s
 }
 
 // inputs are the tokens that are read: all but the last.
@@ -70,4 +86,5 @@ type Stats struct {
 	Entropy     []float32 // of the whole distribution
 	MeanLogprob []float32 // mean of the log-softmax over the vocabulary
 	Value       []float32 // of the state that the token was drawn in; nil without a value head
+	Score       []float32 // what a head says of the state that the token leaves; nil where none is asked
 }

@@ -98,6 +98,28 @@ func (m *Decoder) Forward(progs *device.Programs, ws *Workspace, b seq.Batch) er
 	return m.Device.Wait()
 }
 
+// States computes the final hidden state, behind the final norm, of each row of a batch of which a token
+// is predicted, [R][width].
+func (m *Decoder) States(progs *device.Programs, ws *Workspace, b seq.Batch) ([][]float32, error) {
+	if b.R == 0 {
+		return nil, nil
+	}
+	if err := ws.Upload(b); err != nil {
+		return nil, err
+	}
+	err := progs.Run(fmt.Sprintf("states %d %d", b.T, b.R), func(r *device.Recorder) {
+		m.RecordForward(r, ws, b.T)
+		m.RecordFinalNorm(r, ws, b.R)
+	})
+	if err == nil {
+		err = m.Device.Wait()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.ReadHidden(ws, b.R)
+}
+
 // capacityOf is that of a workspace for so many rows. Where a driver stops a shader after
 // so many iterations of their loops, a key's gradient has a bound of readers: for each
 // query head, attention_backward_dkv makes hd/4+3 iterations for 8 of them on TL and
