@@ -20,6 +20,7 @@ var ErrNotFinite = errors.New("the gradient is not finite")
 // in the order of [seq.Stats]. Nil counts as zeros.
 type Weights struct {
 	Logprob, Entropy, MeanLogprob, Value []float64
+	Score                                []float64 // only with [Trainer.Scores]
 }
 
 func (w Weights) columns() [4][]float64 {
@@ -46,6 +47,7 @@ type Trainer struct {
 	d       *decoder.Decoder
 	trained []*trained         // all parameters of the model, or those of its adapter; then the value head's, if there is one
 	headed  bool               // it has a value head, see [ValueHead]
+	scores  bool               // which says something after each token too, see [Trainer.Scores]
 	value   *decoder.ValueHead // nil for none
 	keep    decoder.Kept
 	pool    *device.Pool
@@ -57,9 +59,10 @@ type Trainer struct {
 	moments int      // arrays that the rule of the updates keeps, see [Optimizes]
 	updates int      // of the optimizer so far
 
-	rows     int         // since the last Step
-	batches  []seq.Batch // of the last Forward
-	resident bool        // the only batch's activations are still there
+	rows     int          // since the last Step
+	batches  []seq.Batch  // of the last Forward
+	scored   []seq.Scored // the sequences of the last Forward; nil: they were read without scores
+	resident bool         // the only batch's activations are still there
 }
 
 // Option is an option of NewTrainer.
@@ -116,6 +119,10 @@ func (t *Trainer) allocate(rows int) error {
 // need those of all sequences before the first gradient; Accumulate computes half
 // as much.
 func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
+	t.scored = nil
+	if t.scores {
+		t.scored, seqs = toTheEnd(seqs)
+	}
 	batches, err := t.cut(seqs)
 	if err != nil {
 		return nil, err
@@ -131,6 +138,9 @@ func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
 		}
 	}
 	t.resident = len(batches) == 1
+	if t.scored != nil {
+		out = statsOf(t.scored, out)
+	}
 	return out, nil
 }
 
@@ -149,6 +159,15 @@ func (t *Trainer) Rows() int { return t.rows }
 // their weights; it is called in the order of the sequences. The gradient has the
 // bits that Forward and Backward give.
 func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []seq.Stats) ([]Weights, error)) error {
+	if t.scores {
+		var scored []seq.Scored
+		scored, seqs = toTheEnd(seqs)
+		tokens := weigh
+		weigh = func(first int, stats []seq.Stats) ([]Weights, error) {
+			weights, err := tokens(first, statsOf(scored[first:], stats))
+			return weightsOf(scored[first:], weights), err
+		}
+	}
 	batches, err := t.cut(seqs)
 	if err != nil {
 		return err
@@ -183,6 +202,9 @@ func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []
 // Backward adds the gradient of sum over tokens of weight * statistic, for the
 // sequences of the last Forward.
 func (t *Trainer) Backward(weights []Weights) error {
+	if t.scored != nil && len(weights) == len(t.scored) {
+		weights = weightsOf(t.scored, weights)
+	}
 	n := 0
 	for _, b := range t.batches {
 		t.rows += b.T
