@@ -14,12 +14,21 @@ import (
 
 // Files are the files of a Hugging Face folder with the model's weights as F32, F16 or
 // BF16: the small ones by name, and the tensors of model.safetensors. An adapter is in them
-// if it has been merged.
+// if it has been merged, and a head if the folder has one, whose kind may have no table of output tokens.
 func (f *Folder) Files(typ gguf.Type) (small map[string][]byte, tensors []NamedTensor, err error) {
 	for _, spec := range Tensors(f.Config) {
+		if f.Head != nil && f.Head.form.suffix != causal && spec.Name == HeadName {
+			continue
+		}
 		tensors = append(tensors, f.Tensors.named(spec.Name, typ))
 	}
-	small, err = folderFiles(f.Config, f.Tokenizer, typ)
+	if f.Head != nil {
+		for _, t := range f.Head.Tensors() {
+			t.Type = typ
+			tensors = append(tensors, t)
+		}
+	}
+	small, err = folderFiles(f.Config, f.Tokenizer, f.Head, typ)
 	return small, tensors, err
 }
 

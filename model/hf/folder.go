@@ -242,7 +242,7 @@ func (f *Folder) readTokenizer(dir string) error {
 // FolderFiles are the small files of a Hugging Face folder, by name: everything
 // but the weights, which are float32. tok may be nil.
 func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
-	return folderFiles(c, tok, gguf.F32)
+	return folderFiles(c, tok, nil, gguf.F32)
 }
 
 // Contents are small files, and tensors in a file weights, as they are written.
@@ -255,8 +255,9 @@ func Contents(small map[string][]byte, weights string, tensors []NamedTensor) ma
 	return files
 }
 
-// folderFiles are those of a folder whose weights are stored as F32, F16 or BF16.
-func folderFiles(c Config, tok *text.Tokenizer, stored gguf.Type) (map[string][]byte, error) {
+// folderFiles are those of a folder whose weights are stored as F32, F16 or BF16, of a model with a head
+// unless that is nil.
+func folderFiles(c Config, tok *text.Tokenizer, head *Head, stored gguf.Type) (map[string][]byte, error) {
 	generation := map[string]any{}
 	for key, v := range c.Generation.Raw {
 		generation[key] = v
@@ -268,7 +269,11 @@ func folderFiles(c Config, tok *text.Tokenizer, stored gguf.Type) (map[string][]
 	if tok != nil {
 		files = tok.Files()
 	}
-	for name, v := range map[string]any{configFile: c.keys(stored), "generation_config.json": generation} {
+	keys := c.keys(stored)
+	if head != nil {
+		head.keys(families[c.Family], keys)
+	}
+	for name, v := range map[string]any{configFile: keys, "generation_config.json": generation} {
 		data, err := jsonfile.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -18,6 +18,7 @@ import (
 // the order of the columns, so that a state has the same score on every device.
 type Head struct {
 	Labels []string // in their order; a single one need not be named to be read
+	form   form
 	layers []linear // with relu between them
 }
 
@@ -25,6 +26,59 @@ type Head struct {
 type linear struct {
 	weight [][]float32 // [out][in]
 	bias   []float32   // [out]; nil: none
+}
+
+// NewHead is a head with one label, v = w*x + b, in folders that of *ForTokenClassification: it is the
+// kind that has a bias, which a step of Adam moves even where all that is in its gradient is rounding.
+func NewHead(weight []float32, bias float32) *Head {
+	return &Head{[]string{labelName(0)}, forms[1], []linear{{[][]float32{weight}, []float32{bias}}}}
+}
+
+// ReadHead is the head of [NewHead] whose tensors a file has under the names that a folder has them by.
+func ReadHead(ts *TensorSet, width int) (*Head, error) {
+	weight, err := ts.Rows(scoreName+".weight", width, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	bias, err := ts.Read(scoreName + ".bias")
+	if err == nil && len(bias) != 1 {
+		err = fmt.Errorf("tensor %s.bias: found %d numbers, accepted: 1", scoreName, len(bias))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return NewHead(weight, bias[0]), nil
+}
+
+// Tensors are those of a head.
+func (h *Head) Tensors() []NamedTensor {
+	var out []NamedTensor
+	for i, l := range h.layers {
+		rows := slices.Concat(l.weight...)
+		out = append(out, NamedTensor{Name: h.form.layers[i] + ".weight", Shape: []int{len(l.weight), len(l.weight[0])}, Data: func() ([]float32, error) { return rows, nil }})
+		if l.bias != nil {
+			out = append(out, NamedTensor{Name: h.form.layers[i] + ".bias", Shape: []int{len(l.bias)}, Data: func() ([]float32, error) { return l.bias, nil }})
+		}
+	}
+	return out
+}
+
+// keys changes those of a config.json of a family to those of a model with the head.
+func (h *Head) keys(f family, out map[string]any) {
+	architecture := f.architecture
+	if h.form.suffix != causal {
+		architecture = f.stem() + h.form.suffix
+	}
+	names, places := map[string]string{}, map[string]int{}
+	for i, label := range h.Labels {
+		names[strconv.Itoa(i)], places[label] = label, i
+	}
+	out["architectures"], out["id2label"], out["label2id"] = []string{architecture}, names, places
+}
+
+// Linear are the numbers of a head of [NewHead].
+func (h *Head) Linear() (weight []float32, bias float32) {
+	return h.layers[0].weight[0], h.layers[0].bias[0]
 }
 
 // form is a way in which folders keep a head.
@@ -36,15 +90,18 @@ type form struct {
 	single bool // it has one label
 }
 
-const causal = "ForCausalLM"
+const (
+	causal    = "ForCausalLM"
+	scoreName = "score" // the layer of heads that classify
+)
 
 // forms has a row for each. Sources: modeling_layers.py of transformers 4.57.1
 // (GenericForSequenceClassification, GenericForTokenClassification); modeling_qwen2_rm.py of
 // https://huggingface.co/Qwen/Qwen2.5-Math-PRM-7B (two layers); trl/models/modeling_value_head.py of
 // TRL 0.19.1 (ValueHead, whose dropout does nothing after training).
 var forms = []form{
-	{suffix: "ForSequenceClassification", layers: []string{"score"}},
-	{suffix: "ForTokenClassification", layers: []string{"score"}, biased: true},
+	{suffix: "ForSequenceClassification", layers: []string{scoreName}},
+	{suffix: "ForTokenClassification", layers: []string{scoreName}, biased: true},
 	{suffix: "ForProcessRewardModel", only: "qwen2", layers: []string{"score.0", "score.2"}, biased: true},
 	{suffix: causal, layers: []string{"v_head.summary"}, biased: true, single: true},
 }
@@ -97,7 +154,7 @@ func (f *Folder) takeHead() error {
 	if form.suffix != causal { // the tables of the vocabulary are its embedding alone
 		f.Config.TieEmbeddings = true
 	}
-	h, in := &Head{}, f.Config.Width
+	h, in := &Head{form: form}, f.Config.Width
 	for i, layer := range form.layers {
 		weight := layer + ".weight"
 		shape := f.Tensors.shape(weight)
@@ -143,7 +200,7 @@ func (f *Folder) takeHead() error {
 func (c Config) labels(n int) ([]string, error) {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = "LABEL_" + strconv.Itoa(i)
+		out[i] = labelName(i)
 	}
 	raw, there := c.Raw["id2label"]
 	if !there || string(raw) == "null" {
@@ -162,6 +219,8 @@ func (c Config) labels(n int) ([]string, error) {
 	}
 	return out, nil
 }
+
+func labelName(i int) string { return "LABEL_" + strconv.Itoa(i) }
 
 // Label is the place of a label among those of a head. "" stands for the only one.
 func (h *Head) Label(name string) (int, error) {

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/gguf"
 )
 
 // headFolder copies a folder with a head, with some changes.
@@ -106,5 +108,67 @@ func TestHeadsRefused(t *testing.T) {
 	}
 	if i, err := f.Head.Label("LABEL_1"); err != nil || i != 1 {
 		t.Errorf("LABEL_1 is %d (%v)", i, err)
+	}
+}
+
+// TestHeadsWritten: a folder of each kind that is written again says what the one that was read says, of
+// each label; and so does a head of one's own.
+func TestHeadsWritten(t *testing.T) {
+	state := make([]float32, 16)
+	for i := range state {
+		state[i] = float32(i%5) - 1.5
+	}
+	again := func(f *Folder, head *Head) *Folder {
+		t.Helper()
+		f.Head = head
+		small, tensors, err := f.Files(gguf.F32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for name, write := range Contents(small, WeightsFile, tensors) {
+			out, err := os.Create(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(write(out), out.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g, err := ReadHeaded(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Tensors.Close() })
+		return g
+	}
+	entries, err := os.ReadDir("testdata/heads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		f, err := ReadHeaded(filepath.Join("testdata/heads", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := again(f, f.Head)
+		if g.architecture != f.architecture || !slices.Equal(g.Head.Labels, f.Head.Labels) {
+			t.Errorf("%s: %s with %v, was %s with %v", e.Name(), g.architecture, g.Head.Labels, f.architecture, f.Head.Labels)
+		}
+		for label := range f.Head.Labels {
+			if got, want := g.Head.Score(state, label), f.Head.Score(state, label); got != want {
+				t.Errorf("%s: label %d says %v, was %v", e.Name(), label, got, want)
+			}
+		}
+		f.Tensors.Close()
+	}
+	f, err := ReadHeaded("testdata/heads/qwen2_value")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Tensors.Close()
+	own := NewHead(state, 0.5)
+	if g := again(f, own); g.architecture != "Qwen2ForTokenClassification" || g.Head.Score(state, 0) != own.Score(state, 0) {
+		t.Errorf("a head of one's own is in %s and says %v, was %v", g.architecture, g.Head.Score(state, 0), own.Score(state, 0))
 	}
 }

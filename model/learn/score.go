@@ -1,6 +1,11 @@
 package learn
 
-import "github.com/rlzero/rlzero/model/seq"
+import (
+	"bytes"
+
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/seq"
+)
 
 // Scores says whether the passes to come also read what the value head says of the state that each token
 // leaves: statistics have a Score, and weights may. Each sequence then takes one more row.
@@ -33,4 +38,35 @@ func weightsOf(scored []seq.Scored, weights []Weights) []Weights {
 			Value: s.Spread(w.Value, w.Score)}
 	}
 	return out
+}
+
+// Head is the value head as it is now.
+func (t *Trainer) Head() (*hf.Head, error) {
+	tensors := t.ValueTensors()
+	weight, err := tensors[0].Data()
+	if err != nil {
+		return nil, err
+	}
+	bias, err := tensors[1].Data()
+	if err != nil {
+		return nil, err
+	}
+	return hf.NewHead(weight, bias[0]), nil
+}
+
+// SetHead overwrites the value head.
+func (t *Trainer) SetHead(h *hf.Head) error {
+	tensors := t.ValueTensors()
+	weight, bias := h.Linear()
+	tensors[0].Data = func() ([]float32, error) { return weight, nil }
+	tensors[1].Data = func() ([]float32, error) { return []float32{bias}, nil }
+	var file bytes.Buffer
+	if err := hf.WriteSafetensors(&file, tensors); err != nil {
+		return err
+	}
+	ts, err := hf.ReadTensors("the head", bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		return err
+	}
+	return t.SetValueTensors(ts)
 }

@@ -38,6 +38,7 @@ type answer struct {
 	Dentropy     any            `json:"dentropy"`
 	DuniformLogp any            `json:"duniform_logp"`
 	Dvalue       any            `json:"dvalue"`
+	Dscore       any            `json:"dscore,omitempty"`
 	Keep         []bool         `json:"keep"`  // [completion]
 	Parts        map[string]any `json:"parts"` // those asked for, and advantage; of an update, null where keep is false
 	Metrics      map[string]any `json:"metrics"`
@@ -308,7 +309,7 @@ func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (answer, err
 			out.Metrics[name] = plain(x)
 		}
 	}
-	for fact, into := range map[string]*any{"logp": &out.Dlogp, "entropy": &out.Dentropy, "uniform_logp": &out.DuniformLogp, "value": &out.Dvalue} {
+	for fact, into := range map[string]*any{"logp": &out.Dlogp, "entropy": &out.Dentropy, "uniform_logp": &out.DuniformLogp, "value": &out.Dvalue, "score": &out.Dscore} {
 		if _, given := c.q.Token[fact]; !given {
 			continue
 		}

@@ -17,6 +17,7 @@ func Facts() []formula.Fact {
 	all := RunFacts()
 	all = append(all, StaleFacts()...)
 	all = append(all, TurnFacts()...)
+	all = append(all, ScoreFact())
 	for _, f := range otherFacts {
 		f.Meaning += "; no stage supplies it yet"
 		all = append(all, f)
@@ -103,6 +104,16 @@ func ModelFact(name string) formula.Fact {
 	f := tokenFact(name, "nats", "log-prob by the model "+name+"; costs a forward pass")
 	f.Model = true
 	return f
+}
+
+// HeadFact is what formulas read of a model that a recipe names and that has a head.
+func HeadFact(name string) formula.Fact {
+	return tokenFact(name, "", "what the head of the model "+name+" says after the token: its number, or of several labels the probability of one; costs a forward pass")
+}
+
+// ScoreFact is that of a stage that trains a model with a head.
+func ScoreFact() formula.Fact {
+	return nowFact("score", "", "what the head of the model that learns says after the token, now; a loss that reads it trains the head; for stages with trains = \"NAME\", of a model of [models] with head = true")
 }
 
 // Taken says what a name is to formulas; "": nothing, so a model may have it.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
@@ -22,6 +23,8 @@ type average struct {
 	spec    *recipe.Member // nil: it is the average that every run can have
 	learns  bool
 	from    int // index of the first stage that uses it, if it learns
+
+	headFile string // of the head, if it has one
 }
 
 func openAverage(o opening) (member, error) {
@@ -34,7 +37,11 @@ func openAverage(o opening) (member, error) {
 		weights.Close()
 		return nil, err
 	}
-	return &average{scoring{scorer}, weights, o.policy, o.file(averageFile), o.spec, o.learns, o.from}, nil
+	a := &average{scoring: scoring{scorer: scorer}, weights: weights, policy: o.policy, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
+	if o.spec != nil && o.spec.Head {
+		a.head, a.headFile = hf.NewHead(make([]float32, o.config.Width), 0), recipe.MemberHead(o.name)
+	}
+	return a, nil
 }
 
 func (a *average) begin() error {
@@ -65,22 +72,46 @@ func (a *average) made(stage int) error {
 	if !a.learns || stage != a.from {
 		return nil
 	}
+	if a.head != nil {
+		a.head = hf.NewHead(make([]float32, a.policy.Model.Config.Width), 0)
+	}
 	return a.weights.Reset()
 }
 
 func (a *average) trade() error {
 	a.policy.version++ // what was drawn before is of other weights
+	if a.head != nil {
+		mine := a.head
+		var err error
+		if a.head, err = a.policy.trainer.Head(); err != nil {
+			return err
+		}
+		if err := a.policy.trainer.SetHead(mine); err != nil {
+			return err
+		}
+	}
 	return a.weights.Exchange()
 }
 
 // Save implements [Keeper].
 func (a *average) Save() (map[string]func(io.Writer) error, error) {
-	return map[string]func(io.Writer) error{a.file: tensorFile(a.weights.Tensors())}, nil
+	files := map[string]func(io.Writer) error{a.file: tensorFile(a.weights.Tensors())}
+	if a.head != nil {
+		files[a.headFile] = tensorFile(a.head.Tensors())
+	}
+	return files, nil
 }
 
 // Load implements [Keeper].
 func (a *average) Load(dir string) error {
-	return readTensors(filepath.Join(dir, filepath.FromSlash(a.file)), a.weights.SetTensors)
+	err := readTensors(filepath.Join(dir, filepath.FromSlash(a.file)), a.weights.SetTensors)
+	if err != nil || a.head == nil {
+		return err
+	}
+	return readTensors(filepath.Join(dir, filepath.FromSlash(a.headFile)), func(ts *hf.TensorSet) (err error) {
+		a.head, err = hf.ReadHead(ts, a.policy.Model.Config.Width)
+		return err
+	})
 }
 
 func (a *average) close() {

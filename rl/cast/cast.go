@@ -21,6 +21,7 @@ type Cast struct {
 	Folder    string              // that the policy was read from; "": random weights
 	Sources   map[string][]string // folders and files that models of [models] were read from, by their names
 	members   []namedMember       // in the order of the roles, the policy first
+	headed    map[string]bool     // members with a head, by name
 	positions int                 // of the longest sequence, tokens
 }
 
@@ -40,7 +41,7 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cast{Folder: folder, Sources: map[string][]string{}}
+	c := &Cast{Folder: folder, Sources: map[string][]string{}, headed: map[string]bool{}}
 	for name, f := range b.folders {
 		c.Sources[name] = f.read
 	}
@@ -60,6 +61,7 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 			return err
 		}
 		c.members = append(c.members, namedMember{w.name, m})
+		c.headed[w.name] = w.spec != nil && w.spec.Head
 		if p, ok := m.(*Policy); ok {
 			c.Policy, o.policy = p, p
 		}

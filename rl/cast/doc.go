@@ -16,8 +16,8 @@
 //	         tokens, or a copy of the policy
 //
 // A duty is a fact, the member that supplies it, and which quantity of the member's pass it is: a row
-// of the table in duties.go, or the log-prob by a member that the recipe names. A quantity may need a
-// value head, one more output of a member; only the policy has one so far.
+// of the table in duties.go, or what a member that the recipe names says: its log-prob, or its head, if
+// it has one. A quantity may need a value head of whoever learns, one more output of the trainer.
 //
 // A pure function, wants, finds out what a recipe needs. Planning and opening follow it: a model
 // that nothing reads is neither counted nor opened. Members with state are Keepers. [Cast.Follow]
@@ -27,7 +27,8 @@
 //
 // A stage that trains a named copy exchanges its weights with those of the policy ([Cast.Begin]):
 // optimizer, sampler and checkpoints serve whoever is trained, and the policy lies in the other's
-// place meanwhile.
+// place meanwhile. The heads change places too: that of a copy is the trainer's value head as long as
+// the copy learns. Elsewhere a head reads final hidden states on the host.
 //
 // No package of the training loop below this one knows package model. This one turns views of
 // package rollout into the trainer's sequences, and the sampler's completions into segments.

@@ -27,6 +27,7 @@ var (
 	logprob     = quantity{read: func(s seq.Stats) []float32 { return s.Logprob }}
 	meanLogprob = quantity{read: func(s seq.Stats) []float32 { return s.MeanLogprob }}
 	value       = quantity{read: func(s seq.Stats) []float32 { return s.Value }, head: true}
+	said        = quantity{read: func(s seq.Stats) []float32 { return s.Score }} // by a member's own head, after the token
 )
 
 // duties has a row for each fact that takes a pass of a model that every recipe can have. An "old" fact is that of the
@@ -38,6 +39,7 @@ var duties = []duty{
 	{fact: "old_uniform_logp", member: policyName, of: meanLogprob},
 	{fact: "old_value", member: policyName, of: value},
 	{fact: "value", member: policyName, of: value},
+	{fact: "score", member: policyName, of: value},                             // by whoever learns, with the rest of the updates' pass
 	{fact: "prompt_value", member: policyName, of: value},                      // of views that one token follows the prompt in
 	{fact: "mismatched", member: policyName, of: logprob, less: referenceName}, // of the views that it is asked for
 }
@@ -118,10 +120,13 @@ func roomForTexts(r *recipe.Recipe) int {
 	return 0
 }
 
-// Supply computes a fact of the table of duties, or the log-prob by a model that the recipe names: a
-// row for each view, with an entry for each token that the policy wrote.
+// Supply computes a fact of the table of duties, or what a model that the recipe names says, its
+// log-prob or its head: a row for each view, with an entry for each token that the policy wrote.
 func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
 	d := dutyOf(fact)
+	if c.headed[d.member] {
+		d.of = said
+	}
 	rows, err := c.ask(d.member, d.of, views)
 	if err != nil || d.less == "" {
 		return rows, err

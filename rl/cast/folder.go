@@ -22,7 +22,7 @@ type folderModel struct {
 // openFolder opens one, as [OpenModel] does.
 func openFolder(o opening) (member, error) {
 	f := o.folders[o.name]
-	m, err := load(o.dev, o.spec.Path, model.LoadOptions{Positions: o.positions, Dtype: f.config.Dtype, KVDtype: f.config.KVDtype, Frozen: true, Adapter: o.spec.Adapter})
+	m, err := load(o.dev, o.spec.Path, model.LoadOptions{Positions: o.positions, Dtype: f.config.Dtype, KVDtype: f.config.KVDtype, Frozen: true, Adapter: o.spec.Adapter, Head: o.spec.Head})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func openFolder(o opening) (member, error) {
 		m.Close()
 		return nil, err
 	}
-	return folderModel{scoring{scorer}, m}, nil
+	return folderModel{scoring{scorer, m.Head, f.label}, m}, nil
 }
 
 func (folderModel) begin() error { return nil }
@@ -46,6 +46,7 @@ type folderOf struct {
 	config  hf.Config
 	adapter *hf.AdapterConfig // nil: it has none
 	read    []string          // folders and files that it is read from
+	label   int               // of its head
 }
 
 // meet reads the models of folders that a recipe uses, and refuses those whose tokens are not the
@@ -68,13 +69,22 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 
 // readFolder reads one.
 func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
-	f, err := hf.ReadFolder(w.spec.Path)
+	open := hf.ReadFolder
+	if w.spec.Head {
+		open = hf.ReadHeaded
+	}
+	f, err := open(w.spec.Path)
 	if err != nil {
 		return of, err
 	}
 	defer func() { err = errors.Join(err, f.Tensors.Close()) }()
 	if w.spec.Adapter != "" {
 		if err := f.TakeHead(w.spec.Adapter); err != nil {
+			return of, err
+		}
+	}
+	if f.Head != nil {
+		if of.label, err = f.Head.Label(w.spec.Label); err != nil {
 			return of, err
 		}
 	}

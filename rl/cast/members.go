@@ -7,6 +7,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -87,7 +88,7 @@ func (o opening) file(ofRole string) string {
 	if o.spec == nil {
 		return ofRole
 	}
-	return "models/" + o.name + ".safetensors"
+	return recipe.MemberWeights(o.name)
 }
 
 // member is a model of the run. One with state that a resumed run needs is a [Keeper]

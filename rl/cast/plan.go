@@ -42,7 +42,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 		switch st.Kind {
 		case recipe.KindSFT, recipe.KindPreference:
 			longest = max(longest, st.SFT.MaxTokens)
-			rows = max(rows, st.SFT.BatchSize*max(longest, groupRows(r, st)))
+			rows = max(rows, st.SFT.BatchSize*max(longest+readRows(r), groupRows(r, st)))
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
@@ -52,7 +52,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	if !r.Samples() {
 		widest, group = 1, 1
 	}
-	s.positions = longest + roomForTexts(r)
+	s.positions = longest + roomForTexts(r) + readRows(r)
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = sample.Options{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	if r.Task.Episodic() != nil { // a turn reads what was read and drawn before it
@@ -65,13 +65,23 @@ func sizesOf(r *recipe.Recipe) sizes {
 func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 	switch {
 	case st.Kind == recipe.KindPreference:
-		return 2 * st.SFT.MaxTokens
+		return 2 * (st.SFT.MaxTokens + readRows(r))
 	case st.Kind != recipe.KindRL:
 		return 0
 	case st.SecondChance.TrainHint: // prompts of a group may differ
-		return seq.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st), st.LargestGroup())
+		return seq.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st)+readRows(r), st.LargestGroup())
 	}
-	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st), st.LargestGroup())
+	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st)+readRows(r), st.LargestGroup())
+}
+
+// readRows is how many rows a sequence has more where heads read the state that its last token leaves.
+func readRows(r *recipe.Recipe) int {
+	for _, m := range r.Models {
+		if m.Head {
+			return 1
+		}
+	}
+	return 0
 }
 
 // Divided has a line for each stage whose groups may be too large for one batch of the

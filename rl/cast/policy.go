@@ -112,6 +112,10 @@ func (p *Policy) Forward(views []rollout.View) ([]seq.Stats, error) {
 // Backward adds the gradient of the views of the last Forward.
 func (p *Policy) Backward(weights []learn.Weights) error { return p.trainer.Backward(weights) }
 
+// Scores says whether the passes to come also read what the head says after each token, see
+// [learn.Trainer.Scores].
+func (p *Policy) Scores(on bool) { p.trainer.Scores(on) }
+
 // Rows is how many rows the last update computed, see [learn.Trainer.Rows].
 func (p *Policy) Rows() int { return p.rows }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -26,7 +27,7 @@ type reference struct {
 func openReference(o opening) (member, error) {
 	if o.adapter != nil {
 		scorer, err := o.policy.Model.NewBaseScorer(o.trainRows)
-		return adapterOff{scoring{scorer}}, err
+		return adapterOff{scoring{scorer: scorer}}, err
 	}
 	m, err := model.NewFrozen(o.dev, o.config, o.positions)
 	if err != nil {
@@ -37,7 +38,7 @@ func openReference(o opening) (member, error) {
 		m.Close()
 		return nil, err
 	}
-	r := &reference{scoring: scoring{scorer}, model: m, policy: o.policy.Model, file: o.file(referenceFile)}
+	r := &reference{scoring: scoring{scorer: scorer}, model: m, policy: o.policy.Model, file: o.file(referenceFile)}
 	if o.spec != nil {
 		r.every = o.spec.Renew
 	}
@@ -74,10 +75,17 @@ type adapterOff struct{ scoring }
 
 func (adapterOff) begin() error { return nil }
 
-// scoring is a model that is asked through a scorer.
-type scoring struct{ scorer *model.Scorer }
+// scoring is a model that is asked through a scorer, for log-probs, or for what its head says.
+type scoring struct {
+	scorer *model.Scorer
+	head   *hf.Head // nil: it has none
+	label  int      // of the head's
+}
 
 func (s scoring) score(views []rollout.View) ([]seq.Stats, error) {
+	if s.head != nil {
+		return s.scorer.Read(sequences(views), s.head, s.label)
+	}
 	return s.scorer.Score(sequences(views))
 }
 

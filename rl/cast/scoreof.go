@@ -75,3 +75,20 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 	}
 	return out, nil
 }
+
+// HeadOf is what the head of a member says after the last token of each view.
+func (c *Cast) HeadOf(model string, views []rollout.View) ([]float64, error) {
+	last := make([]rollout.View, len(views))
+	for i, v := range views {
+		last[i] = rollout.View{IDs: v.IDs, Spans: []rollout.Span{{From: len(v.IDs) - 1, To: len(v.IDs)}}, Temperature: 1, Group: v.Group}
+	}
+	rows, err := c.ask(model, said, last)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		out[i] = row[0]
+	}
+	return out, nil
+}

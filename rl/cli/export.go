@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -32,6 +33,9 @@ checkpoint folder. RUN is the folder of a run, finished or in progress.
    csv       metrics.csv, a row for each step of RUN, for spreadsheets
    tfevents  the same as an event file, for TensorBoard and for trackers
              that import its files
+
+--member NAME writes a copy of [models] that a stage of the run trained. One with a head becomes a
+folder that transformers opens as *ForTokenClassification, with one label.
 
 A LoRA adapter is merged into hf and gguf: the adapter of the run or of the PEFT folder that
 MODEL is, or that of --adapter. Tokenizer and chat template are exported with the model.
@@ -67,6 +71,7 @@ func exportCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Usage: strings.Join(exportFormats, ", "), Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(hf.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			checkpointFlag, adapterFlag,
+			&cli.StringFlag{Name: "member", Usage: "write the model `NAME` of [models] of a run, a copy that a stage trained, in place of the policy"},
 			&cli.StringFlag{Name: "out", Usage: "`DIR` to write, a new folder"},
 			jsonFlag,
 		},
@@ -126,12 +131,48 @@ func export(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
+	if name := c.String("member"); name != "" {
+		if err := takeMember(f, found.Dir, name, format); err != nil {
+			return fmt.Errorf("%w: --member %s: %w", lines.ErrInput, name, err)
+		}
+	}
 	defer f.Tensors.Close()
 	files, err := exportAs(c, f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), format, typ)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return exportInto(c, out, format, typ.Name, files)
+}
+
+// takeMember puts the weights of a model that a checkpoint has beside the policy in the place of those,
+// and adds its head, if it has one.
+func takeMember(f *hf.Folder, dir, name, format string) error {
+	if f.Adapter != "" {
+		return errors.New("the run trains adapters, and only its policy's can be exported")
+	}
+	ts, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberWeights(name))))
+	if errors.Is(err, fs.ErrNotExist) {
+		return hint.With(fmt.Errorf("%s has no model of that name; accepted: one of [models] with copy that a stage trains", dir), "rlzero recipes show RECIPE lists the models of a recipe")
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(hf.CheckTensors(f.Config, ts), f.Tensors.Close()); err != nil {
+		return errors.Join(err, ts.Close())
+	}
+	f.Tensors = ts
+	head, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberHead(name))))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		f.Head, err = hf.ReadHead(head, f.Config.Width)
+		err = errors.Join(err, head.Close())
+	}
+	if err == nil && format != "hf" {
+		err = fmt.Errorf("it has a head, which --format %s cannot hold; accepted: hf", format)
+	}
+	return err
 }
 
 // exportLine is what export prints with --json.

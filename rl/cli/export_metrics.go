@@ -21,7 +21,7 @@ import (
 
 // exportMetrics writes what a run measured: metrics.jsonl and timing.jsonl, step by step.
 func exportMetrics(c *cli.Context, run, format, out string) error {
-	for _, name := range []string{"type", adapterFlag.Name} {
+	for _, name := range []string{"type", "member", adapterFlag.Name} {
 		if c.IsSet(name) {
 			return usagef("--%s is about models, but --format %s writes metrics", name, format)
 		}

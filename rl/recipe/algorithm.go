@@ -119,8 +119,15 @@ func (s *Stage) Reading() (line string, formulas []string, err error) {
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
 	var models []formula.Fact
-	for _, name := range s.models {
-		models = append(models, algo.ModelFact(name))
+	for _, m := range s.models {
+		if !m.Head {
+			models = append(models, algo.ModelFact(m.Name))
+			continue
+		}
+		models = append(models, algo.HeadFact(m.Name))
+		if m.Name == s.Learner() {
+			models = append(models, algo.ScoreFact())
+		}
 	}
 	if s.Kind != KindRL {
 		return append(algo.RowFacts(), models...)
@@ -284,7 +291,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 		}
 		d.Fail(p, "%s: the loss reads none of logp, entropy, uniform_logp and value, so it has no gradient; write one that does, such as policy = \"reinforce\"", d.Name(p))
 	}
-	if s.Optimizer.ValueLR > 0 && !slices.Contains(a.Needs(), "value") {
+	if needs := a.Needs(); s.Optimizer.ValueLR > 0 && !slices.Contains(needs, "value") && !slices.Contains(needs, "score") {
 		p := settings.Path(at[:len(at)-1]).With("optimizer").With("value_lr")
 		d.Fail(p, "%s = %v would do nothing: no formula in force reads value, so there is no value head", d.Name(p), s.Optimizer.ValueLR)
 	}

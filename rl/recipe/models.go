@@ -49,11 +49,28 @@ type Member struct {
 	// rl: a moving average; 0: it stays
 	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
 
+	// the model has a head, which scores: the fact NAME is what the head says after each token, and in a
+	// reward after the last one. Of path it is that of *ForSequenceClassification, *ForTokenClassification,
+	// Qwen2ForProcessRewardModel or TRL's value head. A copy begins with zeros, and stages train it by
+	// losses that read score
+	Head bool `toml:"head"`
+
+	// the label whose probability the fact is, of a head with several; "": the head has one, and the fact is
+	// its number
+	Label string `toml:"label" of:"path"`
+
 	// a question in place of the policy's own, with members of the row in braces, such as "{question} The
 	// answer is {answer}.": the model scores the policy's tokens after it. A completion for which it is
 	// longer than max_prompt_tokens has no such log-prob; for stages of kind rl; "": the policy's prompt
 	Prompt string `toml:"prompt"`
 }
+
+// MemberWeights and MemberHead are the files of a checkpoint that have the weights of a copy that the
+// recipe names, and its head.
+func MemberWeights(name string) string { return "models/" + name + ".safetensors" }
+
+// MemberHead is said with [MemberWeights].
+func MemberHead(name string) string { return "models/" + name + ".head.safetensors" }
 
 // Variant implements [settings.Variant].
 func (m Member) Variant() string {
@@ -136,6 +153,10 @@ func (s *Stage) Texts() []reward.Ask {
 	return reward.AsksOf(s.Reward, s.Verifiers, s.models...)
 }
 
+// Scores says whether a stage trains a head: its method reads what the head of the model that learns
+// says.
+func (s *Stage) Scores() bool { return slices.Contains(s.Facts(), "score") }
+
 // Program is the reward of a stage.
 func (s *Stage) Program() (*reward.Program, error) {
 	return reward.Compile(s.Reward, s.Verifiers, s.models...)
@@ -177,6 +198,7 @@ func (d decoder) models(r *Recipe) {
 		if m.Renew > 0 && m.Follow > 0 {
 			d.Fail(at.With("renew"), "models.%s.renew = %d does not go with follow = %v: a copy stays until it is made again, or moves at each update", name, m.Renew, m.Follow)
 		}
+		d.headed(name, m, at)
 		if m.Prompt != "" && name == ReferenceModel {
 			d.Fail(at.With("prompt"), "models.ref.prompt: the reference reads the policy's prompts; give a model with a prompt another name")
 		}
@@ -188,6 +210,25 @@ func (d decoder) models(r *Recipe) {
 		}
 		settings.Clear(&m)
 		r.Models[name] = m
+	}
+}
+
+// headed checks what a table says of a head.
+func (d decoder) headed(name string, m Member, at settings.Path) {
+	switch {
+	case m.Label != "" && !m.Head:
+		d.Fail(at.With("label"), "models.%s.label = %q would do nothing without head = true", name, m.Label)
+	case !m.Head:
+	case name == ReferenceModel:
+		d.Fail(at.With("head"), "models.ref.head: the reference is asked for log-probs; give a model with a head another name")
+	case m.Adapter != "":
+		d.Fail(at.With("adapter"), "models.%s.adapter does not go with head = true; accepted: the folder of a whole model with a head", name)
+	case m.Renew > 0 || m.Follow > 0:
+		key := "renew"
+		if m.Follow > 0 {
+			key = "follow"
+		}
+		d.Fail(at.With(key), "models.%s.%s does not go with head = true: a copy with a head is made once, and stages train it", name, key)
 	}
 }
 
@@ -255,11 +296,32 @@ func (d decoder) members(r *Recipe) {
 		if m, first := r.Models[name], r.FirstUse(name); m.Follow > 0 && first <= last && !slices.ContainsFunc(r.Stages[first:last+1], moves) {
 			d.Fail(settings.Path{"models", name, "follow"}, "models.%s.follow = %v would do nothing: a copy follows in stages of kind rl, and there is none from its first use to its last", name, m.Follow)
 		}
+		if m := r.Models[name]; m.Head && m.Copy != "" && r.uses(name) {
+			d.taught(r, name)
+		}
 		if !r.uses(name) {
 			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, and no stage trains it", name, name)
-			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table", name))
+			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table; a reward reads the name of a model only with head = true", name))
 		}
 	}
+}
+
+// taught refuses a copy whose head is read before a stage has trained it.
+func (d decoder) taught(r *Recipe, name string) {
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		switch {
+		case st.Skip:
+		case st.Learner() == name && st.Scores():
+			return
+		case st.Asks(name):
+			err := fmt.Errorf("stage %s reads the head of %s, and no stage before it trains that: the head is all zeros", st.Name, name)
+			d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "add a stage before it with trains = \"%s\" and a loss that reads score, such as preset = \"bradley_terry\"", name))
+			return
+		}
+	}
+	err := fmt.Errorf("no stage trains the head of %s: none has trains = %q and a loss that reads score", name, name)
+	d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "preset = \"bradley_terry\" is such a loss; or leave head out"))
 }
 
 // prompted checks what a stage asks of models with a prompt of their own.
@@ -297,6 +359,8 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 		problem = "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\"; stage." + st.Name + ".skip=true leaves the stage out"
 	case m.Renew > 0 || m.Follow > 0:
 		problem = "a copy with renew or follow is made of the policy again and again; remove these keys from [models." + who + "]"
+	case st.Asks(who) && m.Head:
+		problem = "its formulas read " + who + ", but that is who learns: write score for what its head says now"
 	case st.Asks(who):
 		problem = "its formulas read " + who + ", but that is who learns: write logp, or old for the log-prob when the token was drawn"
 	case slices.ContainsFunc(st.Facts(), func(f string) bool { return f == "value" || f == "old_value" || f == "prompt_value" }):

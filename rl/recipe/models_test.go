@@ -127,3 +127,64 @@ func TestModelFaults(t *testing.T) {
 		}
 	}
 }
+
+// withHead trains a head in one stage and pays by it in the next.
+const withHead = `base = "chain-sum-tiny"
+[models.rm]
+copy = "policy"
+head = true
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rm"
+kind = "rl"
+trains = "rm"
+[stage.algorithm]
+preset = "bradley_terry"
+pair = "scored_group"
+[[stage]]
+name = "rl"
+reward = "rm"
+`
+
+// TestHeads: a stage that trains a model with a head reads what the head says now; later rewards read it
+// by the model's name. What is wrong is told with its place.
+func TestHeads(t *testing.T) {
+	r, err := Parse("mine.toml", withHead, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameAgain(t, r)
+	for i, want := range []struct{ scores, asks bool }{{false, false}, {true, false}, {false, true}} {
+		if st := &r.Stages[i]; st.Scores() != want.scores || st.Asks("rm") != want.asks {
+			t.Errorf("stage %s: trains a head: %t, asks it: %t", st.Name, st.Scores(), st.Asks("rm"))
+		}
+	}
+	if asks := r.Stages[2].Texts(); len(asks) != 1 || !asks[0].Head || asks[0].Model != "rm" {
+		t.Errorf("the reward asks %+v", asks)
+	}
+	const folder = "copy = \"policy\"\n"
+	for _, c := range []struct{ about, from, to, want string }{
+		{"nobody trains it", "trains = \"rm\"\n", "", "mine.toml:10:8: stage.rm.algorithm reads score (what the head of the model that learns says after the token, now"},
+		{"it is read before", "[[stage]]\nname = \"rm\"", "[[stage]]\nname = \"soon\"\nkind = \"rl\"\nreward = \"rm\"\n[[stage]]\nname = \"rm\"", "mine.toml:4:1: models.rm.head: stage soon reads the head of rm, and no stage before it trains that"},
+		{"the loss reads nothing of it", "preset = \"bradley_terry\"\npair = \"scored_group\"\n", "preset = \"grpo\"\n", "models.rm.head: stage rl reads the head of rm, and no stage before it trains that"},
+		{"a label of nothing", "head = true\n", "label = \"good\"\n", "models.rm.label cannot be set together with models.rm.copy"},
+		{"a label without a head", folder + "head = true\n", "path = \"x\"\nlabel = \"good\"\n", "mine.toml:4:1: models.rm.label = \"good\" would do nothing without head = true"},
+		{"an adapter", folder, "path = \"x\"\nadapter = \"y\"\n", "mine.toml:4:1: models.rm.adapter does not go with head = true; accepted: the folder of a whole model with a head"},
+		{"a copy that is made again", folder, folder + "renew = 2\n", "mine.toml:4:1: models.rm.renew does not go with head = true"},
+		{"a copy that moves", folder, folder + "follow = 0.5\n", "mine.toml:4:1: models.rm.follow does not go with head = true"},
+		{"the reference", "[models.rm]", "[models.ref]\n" + folder + "head = true\n[models.rm]", "mine.toml:4:1: models.ref.head: the reference is asked for log-probs"},
+		{"the learner by its name", "pair = \"scored_group\"", "loss = \"seq_mean(last(rm) + last(score))\"", "its formulas read rm, but that is who learns: write score for what its head says now"},
+		{"a head in the policy's stage", "reward = \"rm\"", "reward = \"rm\"\n[stage.algorithm]\npenalty = \"score\"", "mine.toml:17:8: stage.rl.algorithm reads score"},
+		{"no head", "head = true\n", "", "which this stage does not supply"},
+		{"a folder that learns", folder, "path = \"x\"\n", "a model of a folder is never trained"},
+	} {
+		text := strings.Replace(withHead, c.from, c.to, 1)
+		if text == withHead {
+			t.Fatalf("%s: there is no %q", c.about, c.from)
+		}
+		if _, err := Parse("mine.toml", text, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.about, err, c.want)
+		}
+	}
+}

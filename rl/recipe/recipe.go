@@ -371,8 +371,8 @@ type Stage struct {
 	// the method, as formulas: advantages, filters, the loss
 	Algorithm Algorithm `toml:"algorithm" in:"sft,preference,rl"`
 
-	played bool     // its task is played in turns
-	models []string // that formulas name beside those that every recipe has
+	played bool           // its task is played in turns
+	models []reward.Model // that formulas name beside those that every recipe has
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy does not name it, nor one that

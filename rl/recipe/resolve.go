@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -411,7 +412,12 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	}
 	before := d.Failed()
 	s.played = task.Episodic() != nil
-	s.models = slices.DeleteFunc(r.ModelNames(), func(name string) bool { return name == ReferenceModel })
+	s.models = nil
+	for _, name := range r.ModelNames() {
+		if name != ReferenceModel {
+			s.models = append(s.models, reward.Model{Name: name, Head: r.Models[name].Head})
+		}
+	}
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not just a number", s.Name)

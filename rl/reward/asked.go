@@ -10,10 +10,18 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
+// Model is a model of the recipe that formulas may ask.
+type Model struct {
+	Name string
+	Head bool // it has a head: its name is what the head says after the completion's last token
+}
+
 // Ask is what a formula wants of a model: the log-probs of a text's tokens after each
-// completion or its prompt, or of the completion's own without its prompt, as one number.
+// completion or its prompt, or of the completion's own without its prompt, as one number; or what
+// its head says.
 type Ask struct {
 	Column string // of the answer in [Completion.Asked]
+	Head   bool   // it is what the head says after the completion's last token, and the rest is nothing
 	After  string // "prompt", "completion", or "nothing": the completion's tokens after an end token
 	Model  string // "policy", "ref", "ema", or a name of the recipe
 	text   string // in quotes, or row.NAME
@@ -120,15 +128,18 @@ func score(name, unit, meaning, source string) fact {
 }
 
 // answers is the column of what a model said.
-func answers(b *batch, call formula.Call) formula.Column {
+func answers(b *batch, call formula.Call) formula.Column { return b.asked(call.Fact, call.Column()) }
+
+// asked is the column of what a model said of a fact.
+func (b *batch) asked(fact, column string) formula.Column {
 	out := b.column()
 	for i := range out.V {
-		answer, known := b.Completions[i].Asked[call.Column()]
+		answer, known := b.Completions[i].Asked[column]
 		switch {
 		case !known:
-			unscore(out, i, call.Fact+": no model was asked")
+			unscore(out, i, fact+": no model was asked")
 		case answer.Why != "":
-			unscore(out, i, call.Fact+": "+answer.Why)
+			unscore(out, i, fact+": "+answer.Why)
 		default:
 			out.V[i] = answer.Value
 		}
@@ -137,11 +148,11 @@ func answers(b *batch, call formula.Call) formula.Column {
 }
 
 // Asks lists what models are asked for before [Program.Score].
-func (p *Program) Asks() []Ask { return asksOf(p.formula) }
+func (p *Program) Asks() []Ask { return asksOf(p.formula, p.models) }
 
 // AsksOf lists what models a formula asks, before its verifiers are there. What cannot
 // be compiled asks none. models are as those of [Compile].
-func AsksOf(text string, declared []Verifier, models ...string) []Ask {
+func AsksOf(text string, declared []Verifier, models ...Model) []Ask {
 	names := []string{taskTerm}
 	for _, d := range declared {
 		names = append(names, d.Name)
@@ -150,11 +161,21 @@ func AsksOf(text string, declared []Verifier, models ...string) []Ask {
 	if err != nil {
 		return nil
 	}
-	return asksOf(p)
+	return asksOf(p, models)
 }
 
-func asksOf(p *formula.Program) []Ask {
+func asksOf(p *formula.Program, models []Model) []Ask {
 	var out []Ask
+	parts := []string{rewardPart}
+	for _, name := range p.Named(rewardPart) {
+		parts = append(parts, rewardPart+"."+name)
+	}
+	reads := p.Needs(parts...)
+	for _, m := range models {
+		if m.Head && slices.Contains(reads, m.Name) {
+			out = append(out, Ask{Column: m.Name, Model: m.Name, Head: true})
+		}
+	}
 	for _, c := range p.Calls() {
 		if slices.ContainsFunc(scores, func(f fact) bool { return f.Name == c.Fact }) {
 			ask := Ask{Column: c.Column(), Model: c.Arguments[len(c.Arguments)-1], After: "nothing", of: folds[c.Fact]}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -330,4 +331,40 @@ func FuzzCompile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHeads: the name of a model with a head is what the head says of the whole completion, also where
+// it is named in a part; such a model has no log-probs of texts, and one without a head no such name.
+func TestHeads(t *testing.T) {
+	models := []Model{{"teacher", false}, {"rm", true}}
+	for text, want := range map[string]string{
+		"rm":                                   "",
+		"liked = 1/(1 + exp(-rm)); liked*task": "",
+		"score_of(row.answer, prompt, teacher) + rm": "",
+		"score_of(row.answer, prompt, rm)":           "takes one of the names policy, ref, ema, teacher as model",
+		"teacher":                                    "unknown name teacher",
+	} {
+		_, err := Compile(text, nil, models...)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		asks := 0
+		for _, a := range AsksOf(text, nil, models...) {
+			if a.Head {
+				asks++
+			}
+		}
+		if want == "" && asks != 1 {
+			t.Errorf("%s asks heads for %d numbers", text, asks)
+		}
+	}
+	p, err := Compile("2*rm", nil, models...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := p.Score(Batch{Step: 1, Steps: 1, Completions: []Completion{{Path: rollout.Path{Verdicts: make([]verify.Verdict, 1)}, Asked: map[string]Answer{"rm": {Value: 1.5}}},
+		{Group: 1, Path: rollout.Path{Verdicts: make([]verify.Verdict, 1)}, Asked: map[string]Answer{"rm": {Why: "too long"}}}}})
+	if err != nil || scores[0].Reward != 3 || scores[1].NotScored != "rm: too long" {
+		t.Errorf("%+v (%v)", scores, err)
+	}
 }

@@ -128,14 +128,22 @@ func Facts() []formula.Fact {
 }
 
 // vocabulary is what the formula of a reward may name: the facts, and the verdicts
-// of terms.
-func vocabulary(terms, models []string) []formula.Fact {
+// of terms, and what heads of models say.
+func vocabulary(terms []string, models []Model) []formula.Fact {
 	var out []formula.Fact
+	names := slices.Clone(asked.Names)
+	for _, m := range models {
+		if m.Head {
+			out = append(out, formula.Fact{Name: m.Name, Level: formula.Completion, Meaning: "what the head of the model " + m.Name + " says after the last token"})
+		} else {
+			names = append(names, m.Name)
+		}
+	}
 	for _, f := range facts {
 		f.Takes = slices.Clone(f.Takes)
 		for i := range f.Takes {
 			if f.Takes[i].Name == asked.Name {
-				f.Takes[i].Names = slices.Concat(asked.Names, models)
+				f.Takes[i].Names = names
 			}
 			if f.Takes[i].Names == nil && !f.Takes[i].Count && !f.Takes[i].Text {
 				f.Takes[i].Names = terms // the name of a verdict
@@ -235,6 +243,9 @@ func (b *batch) columns(c formula.Call) []formula.Column {
 	}
 	if i := slices.IndexFunc(facts, func(f fact) bool { return f.Name == c.Fact }); i >= 0 {
 		return []formula.Column{facts[i].column(b, c)}
+	}
+	if slices.ContainsFunc(b.Completions, func(x Completion) bool { _, asked := x.Asked[c.Fact]; return asked }) {
+		return []formula.Column{b.asked(c.Fact, c.Fact)}
 	}
 	of, name, _ := strings.Cut(c.Fact, ".")
 	if k := slices.Index(b.terms, of); k >= 0 {

@@ -21,6 +21,7 @@ const (
 // use.
 type Program struct {
 	names     []string // of the verdicts: task, then the declared verifiers
+	models    []Model  // that it may ask, beside those that every run can have
 	verifiers []verify.Verifier
 	formula   *formula.Program
 	named     []string // the values of a completion or coarser that the formula names, as PART.NAME
@@ -30,10 +31,10 @@ type Program struct {
 // oneName is a formula that has no parts to tell of.
 var oneName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// Compile checks a formula and the verifiers that it may name. models are the names of models that
+// Compile checks a formula and the verifiers that it may name. models are those that
 // it may ask beside those that every run can have. The error is of type Errors.
-func Compile(text string, declared []Verifier, models ...string) (*Program, error) {
-	p := &Program{names: []string{taskTerm}, composed: len(declared) > 0 || !oneName.MatchString(strings.TrimSpace(text))}
+func Compile(text string, declared []Verifier, models ...Model) (*Program, error) {
+	p := &Program{names: []string{taskTerm}, models: models, composed: len(declared) > 0 || !oneName.MatchString(strings.TrimSpace(text))}
 	var faults Errors
 	for i, d := range declared {
 		v, wrong := d.build(i, p.names)
@@ -63,7 +64,7 @@ func Compile(text string, declared []Verifier, models ...string) (*Program, erro
 
 // checked compiles a formula over the facts, the verdicts of terms and models beside those that
 // every run can have.
-func checked(text string, terms, models []string) (*formula.Program, error) {
+func checked(text string, terms []string, models []Model) (*formula.Program, error) {
 	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library(), Earlier: true}, vocabulary(terms, models))
 }
 

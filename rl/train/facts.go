@@ -102,6 +102,7 @@ var suppliers = []supplier{
 	ofUpdate("entropy", statistic{func(s *seq.Stats) *[]float32 { return &s.Entropy }, func(w *learn.Weights) *[]float64 { return &w.Entropy },
 		func(n *Now) []float32 { return n.Entropy }}),
 	ofUpdate("uniform_logp", statistic{func(s *seq.Stats) *[]float32 { return &s.MeanLogprob }, func(w *learn.Weights) *[]float64 { return &w.MeanLogprob }, nil}),
+	ofUpdate("score", statistic{func(s *seq.Stats) *[]float32 { return &s.Score }, func(w *learn.Weights) *[]float64 { return &w.Score }, nil}),
 	ofUpdate("value", statistic{func(s *seq.Stats) *[]float32 { return &s.Value }, func(w *learn.Weights) *[]float64 { return &w.Value }, nil}),
 }
 

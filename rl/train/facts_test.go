@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
@@ -26,7 +27,7 @@ func TestRunFacts(t *testing.T) {
 	}
 	delete(supplied, "prompt_chance") // before sampling alone
 	var facts []string
-	for _, f := range slices.Concat(algo.RunFacts(), algo.StaleFacts(), algo.TurnFacts()) {
+	for _, f := range slices.Concat(algo.RunFacts(), algo.StaleFacts(), algo.TurnFacts(), []formula.Fact{algo.ScoreFact()}) {
 		facts = append(facts, f.Name)
 		if f.Now != (statisticOf(f.Name) != nil) {
 			t.Errorf("%s: of now is %v here and %v there", f.Name, !f.Now, f.Now)

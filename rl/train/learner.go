@@ -143,7 +143,9 @@ func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
 	if err != nil {
 		return b, m, err
 	}
-	if m.norm, err = b.apply(optimizer(v.stage.Optimizer, lr)); err != nil {
+	h := optimizer(v.stage.Optimizer, lr)
+	h.ValueLR = lr
+	if m.norm, err = b.apply(h); err != nil {
 		return b, m, err
 	}
 	maps.Copy(m.metrics, v.Metrics)

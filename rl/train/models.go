@@ -14,6 +14,8 @@ type models interface {
 	Supply(fact string, views []rollout.View) ([][]float64, error)
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
 	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
+	// HeadOf is what the head of a model says after the last token of views, see [cast.Cast.HeadOf].
+	HeadOf(model string, views []rollout.View) ([]float64, error)
 	// Best draws completions by the best policy so far, see [cast.Cast.Best], and Crown makes the policy
 	// that one.
 	Best() rollout.Sampler

@@ -57,9 +57,16 @@ func (m *spoken) ScoreOf(string, []cast.Text) ([]cast.Scored, error) {
 }
 func (m *spoken) Best() rollout.Sampler { return nil }
 func (m *spoken) Crown() error          { return errors.New("no model") }
-func (m *spoken) Version() int          { return m.version }
-func (m *spoken) Vocabulary() int       { return 256 }
-func (m *spoken) Ends() []int           { return nil }
+func (m *spoken) HeadOf(_ string, views []rollout.View) ([]float64, error) {
+	out := make([]float64, len(views))
+	for i, v := range views {
+		out[i] = float64(v.IDs[len(v.IDs)-1])
+	}
+	return out, nil
+}
+func (m *spoken) Version() int    { return m.version }
+func (m *spoken) Vocabulary() int { return 256 }
+func (m *spoken) Ends() []int     { return nil }
 
 // echo is a sampler whose completion i of a prompt is the prompt's token and i.
 type echo struct{ asked int }

@@ -56,7 +56,24 @@ func (d *drawer) coins(at Position, try int) func(i int) uint64 {
 // ask has models score the texts that the reward asks about, and notes what they say in the
 // completions.
 func (d *drawer) ask(cs []reward.Completion) error {
+	for i := range cs {
+		cs[i].Asked = map[string]reward.Answer{}
+	}
 	for _, a := range d.program.Asks() {
+		if a.Head {
+			views := make([]rollout.View, len(cs))
+			for i := range cs {
+				views[i] = cs[i].View
+			}
+			said, err := d.models.HeadOf(a.Model, views)
+			if err != nil {
+				return err
+			}
+			for i, x := range said {
+				cs[i].Asked[a.Column] = reward.Answer{Value: x}
+			}
+			continue
+		}
 		var texts []cast.Text
 		for i := range cs {
 			texts = append(texts, d.text(a, &cs[i]))
@@ -68,9 +85,6 @@ func (d *drawer) ask(cs []reward.Completion) error {
 		var groups [][]int // completions with log-probs, by prompt
 		place := map[int]int{}
 		for i, t := range scored {
-			if cs[i].Asked == nil {
-				cs[i].Asked = map[string]reward.Answer{}
-			}
 			cs[i].Asked[a.Column] = reward.Answer{Why: t.Why}
 			if t.Why != "" {
 				continue

@@ -90,7 +90,11 @@ var kinds = map[string]func(p Parts, index int) (Stage, error){
 }
 
 // New makes the stage of a recipe with an index.
-func New(p Parts, index int) (Stage, error) { return kinds[p.Recipe.Stages[index].Kind](p, index) }
+func New(p Parts, index int) (Stage, error) {
+	st := &p.Recipe.Stages[index]
+	p.Cast.Policy.Scores(st.Scores())
+	return kinds[st.Kind](p, index)
+}
 
 // stateless is the Keeper of what is a function of the run's position.
 type stateless struct{}

@@ -1,0 +1,234 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/model/gguf"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// scoredRun is a run that trains a reward model on what it draws, and then pays by it.
+const scoredRun = `
+[models.rm]
+copy = "policy"
+head = true
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rm"
+kind = "rl"
+trains = "rm"
+steps = 3
+prompts_per_step = 4
+group_size = 4
+reward = "random"
+eval_every = 0
+eval_problems = 4
+checkpoint_every = 1
+[stage.algorithm]
+preset = "bradley_terry"
+pair = "scored_group"
+keep = "group_std(reward) > 0"
+[stage.optimizer]
+lr = 1e-3
+warmup_steps = 0
+[[stage]]
+name = "rl"
+reward = "rm + 0.5*truncated"
+[stage.algorithm.metrics]
+"my/same" = "step_mean(last(rm) + 0.5*truncated == reward)"
+"my/each" = "step_token_mean(rm == last(rm))"
+`
+
+// TestHeadLearns: a copy with a head learns to score in a stage of its own, while the policy and its
+// weights stay as they are; then a reward is what it says after the last token, which is also what the
+// fact of its name says of that token. A run that is killed comes to the same bytes. Written as a
+// folder it says the same in another run.
+func TestHeadLearns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	dev, dir := tester(t), t.TempDir()
+	must(t, trainText(t, dev, dir, scoredRun, false))
+	file := func(step int, name string) []byte {
+		data, err := os.ReadFile(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", step), filepath.FromSlash(name)))
+		must(t, err)
+		return data
+	}
+	const warm, taught = 5 + 3, 5 + 3 + 3
+	head := func(step int) *hf.Head {
+		data := file(step, recipe.MemberHead("rm"))
+		ts, err := hf.ReadTensors("head", bytes.NewReader(data), int64(len(data)))
+		must(t, err)
+		h, err := hf.ReadHead(ts, 32)
+		must(t, err)
+		return h
+	}
+	if weight, _ := head(taught + 1).Linear(); !slices.ContainsFunc(weight, func(x float32) bool { return x != 0 }) {
+		t.Error("the head has not learned")
+	}
+	if before, _ := head(warm).Linear(); slices.ContainsFunc(before, func(x float32) bool { return x != 0 }) {
+		t.Errorf("the head begins as %v", before)
+	}
+	switch weights := "model.safetensors"; {
+	case !bytes.Equal(file(taught, recipe.MemberWeights("rm")), file(warm, weights)):
+		t.Error("the policy has changed while the reward model learned")
+	case !bytes.Equal(file(taught+4, recipe.MemberWeights("rm")), file(taught, weights)):
+		t.Error("the reward model has changed while the policy learned")
+	}
+	rows := metricRows(t, dir, "my/same")
+	if len(rows) != 4 {
+		t.Fatalf("%d steps", len(rows))
+	}
+	for _, row := range rows {
+		if row["my/same"] != 1.0 || row["my/each"] == 1.0 || row["reward/mean"] == 0.0 {
+			t.Errorf("step %v: %v of the rewards are what the fact says, %v of the tokens have the last one's score, %v is paid", row["step"], row["my/same"], row["my/each"], row["reward/mean"])
+		}
+	}
+	if rows := metricRows(t, dir, "preference/one_of_n"); len(rows) != 3 {
+		t.Errorf("%d steps measured how often the best score is a right one's", len(rows))
+	}
+	want, all := runFiles(t, dir), checkpointDirs(t, dir)
+	for _, keep := range []int{len(all) - 6, len(all) - 2} { // in the stage of the reward model, and after it
+		again := copyRun(t, dir)
+		for _, c := range checkpointDirs(t, again)[keep:] {
+			must(t, os.RemoveAll(c))
+		}
+		must(t, trainText(t, dev, again, scoredRun, true))
+		sameRun(t, runFiles(t, again), want)
+	}
+
+	// A folder of its own.
+	found, err := store.FindModel(dir, store.TakeLast)
+	must(t, err)
+	f, err := hf.ReadFolder(found.Dir)
+	must(t, err)
+	must(t, f.Tensors.Close())
+	f.Tensors, err = hf.OpenTensorFile(filepath.Join(found.Dir, filepath.FromSlash(recipe.MemberWeights("rm"))))
+	must(t, err)
+	defer f.Tensors.Close()
+	f.Head = head(taught + 4)
+	small, tensors, err := f.Files(gguf.F32)
+	must(t, err)
+	folder := filepath.Join(t.TempDir(), "rm")
+	must(t, store.WriteFolder(store.OS(), folder, hf.Contents(small, hf.WeightsFile, tensors)))
+	text := "[models.rm]\npath = '" + folder + "'\nhead = true\n[[stage]]\nname = \"rl\"\nreward = \"rm\"\n"
+	other := t.TempDir()
+	must(t, trainText(t, dev, other, text, false))
+	ids := []int{4, 7, 3, 9, 12, 5, 2, 8}
+	views := []rollout.View{{IDs: ids, Spans: []rollout.Span{{From: 3, To: 8}}, Temperature: 1}, {IDs: ids[:6], Spans: []rollout.Span{{From: 2, To: 6}}, Temperature: 0.5}}
+	said := map[string][][]float64{}
+	for _, run := range []string{dir, other} {
+		r, err := recipe.Load(filepath.Join(run, recipe.File), nil)
+		must(t, err)
+		c, err := cast.Open(r, "", dev)
+		must(t, err)
+		defer c.Close()
+		if run == dir {
+			for _, k := range c.Keepers() {
+				must(t, k.Load(found.Dir))
+			}
+		}
+		said[run], err = c.Supply("rm", views)
+		must(t, err)
+		ends, err := c.HeadOf("rm", views)
+		must(t, err)
+		for i, row := range said[run] {
+			if len(row) != views[i].Spans[0].To-views[i].Spans[0].From || row[len(row)-1] != ends[i] {
+				t.Errorf("view %d: %v by token, %v at the end", i, row, ends[i])
+			}
+		}
+	}
+	if !slices.EqualFunc(said[dir], said[other], slices.Equal) {
+		t.Errorf("the run's own says %v, its folder %v", said[dir], said[other])
+	}
+	for about, c := range map[string]struct{ text, want string }{
+		"a folder without a head": {strings.Replace(text, folder, found.Dir, 1), "has no head (architectures: "},
+		"a label":                 {strings.Replace(text, "head = true", "head = true\nlabel = \"good\"", 1), `there is no label "good"; the head has 1 (LABEL_0)`},
+		"a head that is not said": {strings.Replace(text, "head = true\n", "", 1), "models.rm] is used by nothing: no formula reads rm"},
+	} {
+		if err := trainText(t, dev, t.TempDir(), c.text, false); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mine.toml:") {
+			t.Errorf("%s: %v, want %q", about, err, c.want)
+		}
+	}
+}
+
+// pairsText is a recipe whose reward model learns from pairs and then pays the policy.
+const pairsText = `model.path = %q
+[models.rm]
+copy = "policy"
+head = true
+[checkpoint]
+keep = 100
+[task]
+data = "rows.jsonl"
+columns = {chosen = "answer", rejected = "wrong"}
+verifier = "exact"
+max_prompt_tokens = 64
+eval_problems = 4
+[[stage]]
+name = "rm"
+kind = "preference"
+trains = "rm"
+steps = 8
+batch_size = 4
+max_tokens = 64
+test_every = 4
+checkpoint_every = 4
+[stage.algorithm]
+preset = "bradley_terry"
+[stage.optimizer]
+lr = 1e-3
+warmup_steps = 0
+[[stage]]
+kind = "rl"
+steps = 2
+prompts_per_step = 2
+group_size = 2
+reward = "rm"
+eval_every = 0
+sampling = {max_completion_tokens = 4}
+[stage.algorithm.metrics]
+"my/same" = "step_mean(last(rm) == reward)"
+`
+
+// TestPairs: a reward model learns from the pairs of a file which answer is better, also of held-out
+// ones, and begins with no opinion; then it pays.
+func TestPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a chat model")
+	}
+	start, data := chatModel(t), filepath.Join(t.TempDir(), "rows.jsonl")
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err := chatRun(t, dir, start, data, pairsText, false)
+	must(t, err)
+	all := metricRows(t, dir, "preference/accuracy")
+	first, last := all[0], all[len(all)-1]
+	if len(all) != 8 || first["policy/loss"] != math.Ln2 || first["preference/margin"] != 0.0 {
+		t.Errorf("%d steps; the first: %v", len(all), first)
+	}
+	if last["eval/preference_accuracy"] != 1.0 || last["eval/preference_margin"].(float64) <= 0 || last["policy/loss"].(float64) >= math.Ln2 {
+		t.Errorf("the last step: %v", last)
+	}
+	for _, row := range metricRows(t, dir, "my/same") {
+		if row["my/same"] != 1.0 || row["reward/mean"] == 0.0 {
+			t.Errorf("step %v: %v", row["step"], row)
+		}
+	}
+}
