@@ -1,7 +1,6 @@
 package presets
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"path"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/BurntSushi/toml"
 )
-
-//go:embed *.toml */*.toml
-var files embed.FS
 
 // Preset is a recipe that comes with the program.
 type Preset struct {

@@ -1,0 +1,6 @@
+package presets
+
+import "embed"
+
+//go:embed *.toml
+var files embed.FS
