@@ -24,9 +24,10 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 	text, err := json.Marshal(struct {
 		Method     Method
 		Given      map[string]bool
+		Written    map[string]bool
 		Conditions map[string]string
 		Facts      []formula.Fact
-	}{m, m.given, m.conditions, facts})
+	}{m, m.given, m.written, m.conditions, facts})
 	if err != nil { // a parameter without a finite value
 		return m.compile(facts)
 	}

@@ -31,6 +31,7 @@ type Method struct {
 	State      map[string]State   `toml:"state"`    // by name
 
 	given      map[string]bool   // parameters that were put in place by With; nil: all count as such
+	written    map[string]bool   // formulas that were put in place by With
 	conditions map[string]string // on groups, by name, see Judging
 }
 
@@ -134,7 +135,10 @@ func LoadMethod(name string) (Method, error) {
 func (m Method) With(parameters map[string]float64, formulas, metrics map[string]string) Method {
 	m.Formulas = merged(m.Formulas, formulas)
 	m.Metrics = merged(m.Metrics, metrics)
-	m.given = merged(m.given, nil)
+	m.given, m.written = merged(m.given, nil), merged(m.written, nil)
+	for name := range formulas {
+		m.written[name] = true
+	}
 	own := map[string]float64{}
 	for name, value := range parameters {
 		_, part := m.Formulas[name]
@@ -244,6 +248,7 @@ type Algorithm struct {
 	Method  Method
 	program *formula.Program
 	metrics []string // sorted
+	clips   []string // written parts whose clips are counted, sorted
 	facts   []formula.Fact
 	movers  []mover                     // of states
 	judges  map[string]*formula.Program // conditions on groups
@@ -281,6 +286,7 @@ func (m Method) compile(facts []formula.Fact) (*Algorithm, error) {
 	if a.program, err = formula.Compile(text, facts); err != nil {
 		return nil, err
 	}
+	a.clips = slices.DeleteFunc(a.program.Clips(lossPart), func(part string) bool { return !m.written[part] })
 	a.local, a.why = a.program.Local(lossPart)
 	return a, a.check()
 }
@@ -495,8 +501,19 @@ func (a *Algorithm) inForce(parts ...string) []string {
 // completion, so that an update may be trained in parts; if not, why.
 func (a *Algorithm) Local() (bool, string) { return a.local, a.why }
 
-// Metrics are the names of what is measured, sorted.
-func (a *Algorithm) Metrics() []string { return slices.Clone(a.metrics) }
+// Metrics are the names of what is measured, sorted: metrics, and the share of what is clipped in each
+// part of the loss that a recipe writes itself. Presets say what their own clips mean.
+func (a *Algorithm) Metrics() []string {
+	names := slices.Clone(a.metrics)
+	for _, part := range a.clips {
+		names = append(names, clipArea+part)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// clipArea stands before the name of a part in the name of the share that its clips bound.
+const clipArea = "clip/"
 
 // Parameters are the numbers in force, by name: those that a formula reads.
 func (a *Algorithm) Parameters() map[string]float64 {

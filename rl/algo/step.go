@@ -296,6 +296,18 @@ func (a *Algorithm) measure(values *formula.Values, ofUpdate bool) (map[string]f
 			out[name] = x
 		}
 	}
+	for _, part := range a.clips {
+		if a.program.ClipsNow(part) != ofUpdate {
+			continue
+		}
+		share, err := values.Clipped(part)
+		if err != nil {
+			return nil, err
+		}
+		if !math.IsNaN(share) {
+			out[clipArea+part] = share
+		}
+	}
 	return out, nil
 }
 

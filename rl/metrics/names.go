@@ -205,6 +205,8 @@ var table = []Metric{
 	{"eval/not_scored", "samples", "held-out samples that the verifier could not score",
 		"Should be 0."},
 
+	{"clip/NAME", "share of values", "values that the clips in the recipe's own formula NAME bound; only for parts of the loss that the recipe writes itself",
+		"Of a ratio usually 0 to 0.2. A clip that never acts has no effect, and one that bounds most of what it reads leaves little to learn from."},
 	{"my/NAME", "", "a metric of the recipe, from [stage.algorithm] metrics",
 		"Its formula is in the recipe."},
 
@@ -276,7 +278,7 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	for _, family := range []string{"reward/term/", "curriculum/setting/", "sampler/", "my/"} {
+	for _, family := range []string{"reward/term/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
 		if own, cut := strings.CutPrefix(name, family); cut {
 			if !ownName.MatchString(own) {
 				return p, false
