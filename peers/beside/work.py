@@ -84,6 +84,28 @@ def train():
     return {"seconds": repeat(update)}
 
 
+def groups():
+    """An update on 16 completions of 100 tokens after one prompt of 1,000, with the shape of 25 million parameters that rlzero
+    bench has: each completion is computed with its prompt, four at a time."""
+    config = transformers.Qwen3Config(
+        vocab_size=8192, hidden_size=384, num_hidden_layers=12, num_attention_heads=6, num_key_value_heads=6, head_dim=64, intermediate_size=1024,
+        max_position_embeddings=2048, rope_theta=100.0, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+    torch.manual_seed(1)
+    model = transformers.Qwen3ForCausalLM(config).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.99), fused=True)
+    ids = torch.cat([torch.randint(0, 8192, (1, 1000)).expand(16, 1000), torch.randint(0, 8192, (16, 100))], 1)
+
+    def update():
+        optimizer.zero_grad(set_to_none=True)
+        for part in ids.split(4):
+            logits = model(input_ids=part[:, :-1], use_cache=False, logits_to_keep=100).logits
+            torch.nn.functional.cross_entropy(logits.flatten(0, 1), part[:, 1000:].flatten(), reduction="sum").div(1600).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return {"seconds": repeat(update, least=2)}
+
+
 def step(folder, steps):
     """Steps of TRL's GRPOTrainer: 32 prompts, 8 completions each of at most 14 tokens, 2 updates on half of them each,
     as stage rl of countdown-tiny. Rewards are drawn by chance and cost nothing, so that every group has advantages. Without
@@ -129,7 +151,7 @@ def main():
         out = step(rest[0], int(rest[1]))
         out["first"] += began
     else:
-        out = {"decode": lambda: decode(int(rest[0])), "prefill": prefill, "train": train}[name]()
+        out = {"decode": lambda: decode(int(rest[0])), "prefill": prefill, "train": train, "groups": groups}[name]()
     print(json.dumps(out | {"versions": {"torch": torch.__version__, "transformers": transformers.__version__}}))
 
 
