@@ -437,6 +437,9 @@ func (a *acting) changes(own, below []map[string]any) []change {
 		for _, c := range a.keys(at, "", st, below[j]) {
 			if !a.loads(c.sets[0]) { // the method reads what the key gives
 				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
+				if !a.loads(c.sets[0], c.beside...) { // later stages need what this one trains: the key is known to act
+					continue
+				}
 			}
 			one = append(one, c)
 		}
@@ -482,9 +485,9 @@ func (a *acting) keys(at, inside string, own, base map[string]any) []change {
 	return all
 }
 
-// loads tells whether the recipe is accepted with one more override.
-func (a *acting) loads(set string) bool {
-	r, err := recipe.Load(a.name, append(slices.Clone(a.sets), set))
+// loads tells whether the recipe is accepted with some more overrides.
+func (a *acting) loads(set string, more ...string) bool {
+	r, err := recipe.Load(a.name, slices.Concat(a.sets, []string{set}, more))
 	if err == nil {
 		_, err = resolve.Open(r)
 	}
