@@ -28,15 +28,26 @@ func (p Part) advised(err error, row table.Row) error {
 	return hint.With(err, "to take another column: --set %s%s=%s", p.key(), key, terminal.ShellWord(column))
 }
 
-// judgedBy is the error of a verifier that cannot judge a row, with the column that would be an
-// answer for it.
+// judgedBy is the error of a verifier that cannot judge a row, with another verifier that can judge
+// the rows, or the column that would be an answer for it, or what else the rows are for.
 func (p Part) judgedBy(err error, v verify.Verifier, problem verify.Problem, row table.Row) error {
+	r, unfit := Find([]Part{p}, Wanted{Judged: true})
+	if fits, failed := verify.New(r.Verifier, r.Options); failed == nil && accepts(fits, sample{row}.problems(r.Parts[0].Columns), 1) {
+		return hint.With(err, "to take %s, as %s: --set task.verifier=", r.Verifier, r.Why)
+	}
 	for _, column := range names(row) {
-		if raw, failed := lookup(row, column); failed == nil && column != "answer" && !counts(column) && textOf(raw) != problem.Question {
-			problem.Answer = textOf(raw)
-			if verify.Check(v, problem) == nil {
-				return hint.With(err, "to take another column: --set %sanswer=%s", p.key(), terminal.ShellWord(column))
-			}
+		raw, failed := lookup(row, column)
+		if failed != nil || slices.Contains([]string{"answer", chosenKey, rejectedKey}, column) || counts(column) || !single(raw) || textOf(raw) == problem.Question {
+			continue
+		}
+		problem.Answer = textOf(raw)
+		if verify.Check(v, problem) == nil {
+			return hint.With(err, "to take another column: --set %sanswer=%s", p.key(), terminal.ShellWord(column))
+		}
+	}
+	if row["answer"] == nil {
+		for _, use := range hint.All(unfit) {
+			err = hint.With(err, "%s", use)
 		}
 	}
 	return err

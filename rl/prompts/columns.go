@@ -209,11 +209,26 @@ func (c *compiled) apply(row table.Row) ([]byte, error) {
 	if err := canonical(out); err != nil {
 		return nil, err
 	}
-	var inner string // LiveCodeBench has an object as text here
-	if raw := out["metadata"]; json.Unmarshal(raw, &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
-		out["metadata"] = json.RawMessage(inner)
+	if err := described(out); err != nil {
+		return nil, err
 	}
 	return marshal(out)
+}
+
+// metadataKey is the object that a row has for verifiers.
+const metadataKey = "metadata"
+
+// described makes the metadata of a row an object: LiveCodeBench and SYNTHETIC-1 have it as text.
+// Anything else is a column like any other, of that name.
+func described(out table.Row) (err error) {
+	raw := opened(out[metadataKey])
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if out[metadataKey] = raw; raw[0] != '{' {
+		out[metadataKey], err = marshal(table.Row{metadataKey: raw})
+	}
+	return err
 }
 
 // prompt takes the prompt out of a row.

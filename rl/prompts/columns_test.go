@@ -36,6 +36,10 @@ func TestColumns(t *testing.T) {
 		{row: mbpp, columns: Columns{Prompt: "text", Answer: "code", Others: map[string]string{"completion": "answer"}}, question: "Add.", answer: "{}", metadata: "completion", value: `"{}"`},
 		{row: mbpp, columns: Columns{Prompt: "text", Others: map[string]string{"tests": "none"}}, err: `columns.tests: there is no column "none"`},
 		{row: `{"prompt":"p","metadata":"{\"func_name\":\"f\"}"}`, question: "p", metadata: "func_name", value: `"f"`},
+		{row: `{"prompt":"p","metadata":"{'difficulty': None, 'tag': 'a'}"}`, question: "p", metadata: "tag", value: `"a"`},
+		{row: `{"prompt":"p","metadata":"{of a shop}"}`, question: "p", metadata: "metadata", value: `"{of a shop}"`},
+		{row: `{"prompt":"p","metadata":["a"]}`, question: "p", metadata: "metadata", value: `["a"]`},
+		{row: `{"prompt":"p","metadata":null,"x":1}`, question: "p", metadata: "x", value: `1`},
 		{row: `{"prompt":"p<b>","metadata":{"a":"<"}}`, question: "p<b>", metadata: "a", value: `"<"`},
 	} {
 		columns, err := c.columns.compile()

@@ -50,10 +50,16 @@ var (
 	conversationNames = []string{"conversations", "conversation"}
 	promptNames       = []string{"problem", "instruction", "query", "question_stem", "problem_statement", "text", "input", "ctx"}
 	answerNames       = []string{"final_answer", "expected_answer", "answerKey", "correct_answer", "ground_truth", "reward_model.ground_truth", "verification_info.ground_truth", "target", "label", "output", "solution"}
-	referenceNames    = []string{"answers.text", "answers", "answer.aliases"}
+	referenceNames    = []string{"answers.text", "answers", aliases}
 	choiceNames       = []string{choicesKey, "options", "endings"}
-	completionNames   = []string{"response", "output", "solution", "gold_standard_solution", "code", "canonical_solution", "answer"}
+	completionNames   = []string{"response", "output", "solution", "gold_standard_solution", "code", "canonical_solution", aliased, "answer"}
 	contextNames      = []string{"context", "passage"}
+)
+
+// Where TriviaQA keeps an answer and the other forms of it.
+const (
+	aliased = "answer.value"
+	aliases = "answer.aliases"
 )
 
 // What rows of programs, databases and instructions have in place of an answer.
@@ -224,7 +230,7 @@ func (f *finder) find() {
 	if len(f.sample) == 0 {
 		return // it is refused when it is read
 	}
-	answered := f.Answer != "" || f.AnswerPattern != "" || f.has("answer")
+	answered := f.Answer != "" || f.AnswerPattern != "" || f.has("answer") && !f.has(aliases)
 	if f.Prompt == "" && f.Template == "" {
 		f.findPrompt(answered)
 	}
@@ -386,6 +392,9 @@ func (f *finder) findAnswer() {
 		raw, err := lookup(row, column)
 		return err == nil && json.Unmarshal(opened(raw), new([]string)) == nil
 	}) {
+		if column == aliases {
+			f.answer(aliased)
+		}
 		f.other("references", column)
 		return
 	}
@@ -394,10 +403,14 @@ func (f *finder) findAnswer() {
 		if column == "" || column == labelKey && f.has(completionKey) || strings.HasPrefix(f.Prompt, column) {
 			continue
 		}
-		f.Answer = column
-		f.say("answer", column)
+		f.answer(column)
 		return
 	}
+}
+
+func (f *finder) answer(column string) {
+	f.Answer = column
+	f.say("answer", column)
 }
 
 // instructionList is where IF-RLVR keeps its instructions, as text.

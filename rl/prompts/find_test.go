@@ -81,6 +81,12 @@ var shapes = []shape{
 		found:    []string{`task.answer = "verification_info.ground_truth"`, `task.verifier = "number"`},
 		question: "Add 0 and 2.", answer: "10", right: "10", completion: `We add. \boxed{10}`,
 	},
+	{ // the same as Python writes it
+		name:     "SYNTHETIC-1 as literals",
+		rows:     numbered(`{"source":"numina_math","task_type":"verifiable_math","in_source_id":null,"prompt":"Add %d and 2.","gold_standard_solution":null,"verification_info":"{'ground_truth': '1%d'}","metadata":"{'difficulty': None}","problem_id":"vfm_%d"}`),
+		found:    []string{`task.answer = "verification_info.ground_truth"`, `task.verifier = "number"`},
+		question: "Add 0 and 2.", answer: "10", right: "10", completion: "10",
+	},
 	{ // https://huggingface.co/datasets/google-research-datasets/mbpp, full
 		name:     "MBPP",
 		rows:     numbered(`{"task_id":%d,"text":"Write a function to add %d.","code":"def add(x):\r\n  return x + %d","test_list":["assert add(1) == 1 + %d","assert add(2) == 2 + %d"],"test_setup_code":"","challenge_test_list":[]}`),
@@ -110,6 +116,13 @@ var shapes = []shape{
 		rows:     numbered(`{"id":"i%d","title":"Seas","context":"The sea has number %d.","question":"Which number has the sea, %d?","answers":{"text":["number %d","%d"],"answer_start":[12,19]}}`),
 		found:    []string{`task.prompt = "context + question"`, `task.columns.references = "answers.text"`, `task.verifier = "squad_exact"`, `task.options.extract = "announced"`},
 		question: "The sea has number 0.\n\nWhich number has the sea, 0?", right: "The number 0", completion: "number 0",
+	},
+	{ // https://huggingface.co/datasets/mandarjoshi/trivia_qa
+		name: "TriviaQA",
+		rows: numbered(`{"question":"Who was number %d?","question_id":"tc_%d","question_source":"","entity_pages":{"doc_source":[],"filename":[],"title":[],"wiki_context":[]},"search_results":{"description":[],"filename":[],"rank":[],"title":[],"url":[],"search_context":[]},` +
+			`"answer":{"aliases":["Jo %d","Joe"],"normalized_aliases":["jo %d","joe"],"matched_wiki_entity_name":"","normalized_matched_wiki_entity_name":"","normalized_value":"jo %d","type":"WikipediaEntity","value":"Jo %d"}}`),
+		found:    []string{`task.answer = "answer.value"`, `task.columns.references = "answer.aliases"`, `task.verifier = "squad_exact"`, `task.options.extract = "announced"`},
+		question: "Who was number 0?", answer: "Jo 0", right: "The answer is Joe", completion: "Jo 0",
 	},
 	{ // https://huggingface.co/datasets/allenai/ai2_arc
 		name:     "ARC",
@@ -399,9 +412,10 @@ func TestFindLeavesAlone(t *testing.T) {
 // TestFindAsks: where nothing fits the answers a verifier is asked for, with flags that name one.
 func TestFindAsks(t *testing.T) {
 	for row, want := range map[string][]string{
-		`{"question":"%d?","answer":"He paid $5 for it because he had to."}`:  {"none fits answers such as", "--set task.verifier=exact", "--set task.verifier=f1"},
-		`{"question":"%d?","answer":"A sentence, and one more number 4."}`:    {"none fits answers such as", "--set task.verifier=exact"},
-		`{"question":"Which, %d?","sentiment":"good","row_id":"a","n":[1,2]}`: {"no answer was found to choose one by; the columns are n, question, row_id, sentiment", "--set task.answer=sentiment"},
+		`{"question":"%d?","answer":"He paid $5 for it because he had to."}`:                                                  {"none fits answers such as", "--set task.verifier=exact", "--set task.verifier=f1"},
+		`{"question":"%d?","answer":"A sentence, and one more number 4."}`:                                                    {"none fits answers such as", "--set task.verifier=exact"},
+		`{"messages":[{"role":"user","content":"%d"}],"ground_truth":"{\"func_name\": \"validate_lowercase\", \"N\": null}"}`: {"none fits answers such as"},
+		`{"question":"Which, %d?","sentiment":"good","row_id":"a","n":[1,2]}`:                                                 {"no answer was found to choose one by; the columns are n, question, row_id, sentiment", "--set task.answer=sentiment"},
 	} {
 		_, err := Find(whole(writtenFile(t, numbered(row)...)), Wanted{Judged: true})
 		text := fmt.Sprint(err, " ", strings.Join(hint.All(err), " "))
@@ -410,6 +424,33 @@ func TestFindAsks(t *testing.T) {
 				t.Errorf("%s: %s, want %q", row, text, part)
 			}
 		}
+	}
+}
+
+// TestOtherVerifier: rows that the verifier of a recipe cannot judge name one that can, where there
+// is one, or what else they are for; a column only if it holds one value.
+func TestOtherVerifier(t *testing.T) {
+	for row, want := range map[string]string{
+		`{"context":"Of %d.","question":"Which, %d?","answers":{"text":["a %d"],"answer_start":[3,3]}}`:         "to take squad_exact, as the rows have several texts as answers: --set task.verifier=",
+		`{"task_id":%d,"text":"Write it, %d.","code":"def f(x):\n  return x","test_list":["assert f(1) == 1"]}`: "to take code:python, as the rows have tests of programs: --set task.verifier=",
+		`{"conversations":[{"from":"human","value":"Say %d."},{"from":"gpt","value":"%d!"}]}`:                   "imitate such rows: rlzero train sft-chat --set model.path=DIR --set task.data=FILE",
+		`{"chosen":"\n\nHuman: Say %d\n\nAssistant: %d","rejected":"\n\nHuman: Say %d\n\nAssistant: No"}`:       "learn from such pairs: rlzero train dpo-lora --set model.path=DIR --set task.data=FILE",
+		`{"question":"How much is %d?","result":"%d"}`:                                                          "to take another column: --set task.answer=result",
+		`{"question":"How much is %d?","starts":[%d],"verdict":"%d"}`:                                           "to take another column: --set task.answer=verdict",
+	} {
+		parts := whole(writtenFile(t, numbered(row)...))
+		r, err := Find(parts, Wanted{Judged: true, Verifier: "math"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(r.Parts, "math", nil)
+		if hints := hint.All(err); len(hints) != 1 || strings.Replace(hints[0], parts[0].Data, "FILE", 1) != want {
+			t.Errorf("%s: %v, hints %q, want %q", row, err, hints, want)
+		}
+	}
+	rows := append(numbered(`{"question":"How much is %d?","answer":"%d"}`), `{"question":"And then?","answer":""}`)
+	if _, err := Open(whole(writtenFile(t, rows...)), "math", nil); err == nil || hint.All(err) != nil {
+		t.Errorf("a row that no verifier can judge: %v, hints %q", err, hint.All(err))
 	}
 }
 

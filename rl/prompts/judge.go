@@ -47,7 +47,9 @@ var judges = []judge{
 	{"gsm8k", flexible, "the answers have a number after ####", answers(func(a string) bool { return strings.Contains(a, hashes) })},
 	{"math", nil, "the answers are numbers, at the end of solutions with their working", worked},
 	{"number", nil, "the answers are numbers", numbers},
-	{"json_equal", nil, "the answers are JSON", answers(func(a string) bool { return (a[0] == '{' || a[0] == '[') && json.Valid([]byte(a)) })},
+	{"json_equal", nil, "the answers are JSON", answers(func(a string) bool {
+		return (a[0] == '{' || a[0] == '[') && json.Valid([]byte(a)) && !strings.Contains(a, checks)
+	})},
 	{"math", nil, "the answers are solutions with a \\boxed{}", answers(func(a string) bool { return strings.Contains(a, `\boxed`) })},
 	{"math", nil, "the answers are quantities", answers(quantity.MatchString)},
 	{"math", nil, "there are formulas among the answers", formulas},
@@ -66,6 +68,10 @@ var (
 	// code is one word: 08:06, 2024-01-05, A-113, yes.
 	code = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}:./_-]{0,63}$`)
 )
+
+// checks is the key under which an answer of RLVR-IFeval names a function that checks completions
+// (https://huggingface.co/datasets/allenai/RLVR-IFeval): its JSON is nothing to be answered.
+const checks = `"func_name"`
 
 // with are rows that have one of some columns.
 func with(columns ...string) func([]verify.Problem) bool {
@@ -174,7 +180,7 @@ func answerLike(rows []verify.Problem, columns []string) string {
 		total := 0
 		for _, row := range rows {
 			raw, there := row.Metadata[column]
-			if !there || len(raw) == 0 || raw[0] == '[' || raw[0] == '{' {
+			if !there || !single(raw) {
 				total = -1
 				break
 			}
@@ -186,3 +192,6 @@ func answerLike(rows []verify.Problem, columns []string) string {
 	}
 	return best
 }
+
+// single says whether a value is no list and no object.
+func single(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] != '[' && raw[0] != '{' }
