@@ -156,7 +156,7 @@ func (v Math) Verify(row Problem, completion string) Verdict {
 	if err != nil {
 		return Reject("", "", "%v", err)
 	}
-	if isCode(answer.text) {
+	if notMeant(answer.text, gold.text) {
 		return Reject(answer.text, answer.rule, "not equal to %s: it reads as a %s", shown(gold.text), codeOf(answer.text).kind)
 	}
 	if answer.unannounced() && endsInQuestion(completion, row.Question) {

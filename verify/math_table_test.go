@@ -122,6 +122,7 @@ var mathMeans = []struct {
 	// times, dates, ranges, versions: no arithmetic
 	{"08:06", "08:06", true}, {"08:06", "The train leaves at 08:06.", true}, {"08:06", "8:06 am", true}, {"08:06", "4:03", false}, {"08:06", "4/3", false}, {"08:06", "8:06 pm", false},
 	{"2:30 PM", "14:30", true}, {"2:30 PM", "The answer is 2:30 p.m.", true}, {"2:30 PM", "2:30", true}, {"2:30 PM", "2:30 AM", false}, {"12:15 am", "00:15", true}, {"14:30", "7:15", false}, {"14:30", `\boxed{14:30}`, true},
+	{"4/3", "08:06", false}, {"4/3", `\boxed{08:06}`, false}, {"4/3", "The answer is 8:06 am.", false}, {"1/2", "10:20", true},
 	{"10:20:30", "10:20:30", true}, {"10:20:30", "5:10:15", false}, {"7:32", "7:32", true}, {"7:32", "14:64", true}, {"1:2", "2:4", true},
 	{"3-4", "3-4", true}, {"3-4", "3 – 4", true}, {"3-4", "-1", false}, {"3-4", "The score was 3-4", true}, {"3-4", "It is not 3-4.", false},
 	{"1.2.3", "1.2.3", true}, {"1.2.3", "v1.2.3", true}, {"1.2.3", "1.2", false}, {"1.2.3", "1.2.30", false},

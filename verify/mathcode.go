@@ -166,8 +166,15 @@ func (v Math) Doubt(row Problem) string {
 	return ""
 }
 
-// isCode says that an answer is a date or a version, and no arithmetic.
-func isCode(text string) bool {
-	c := codeOf(text)
-	return c != nil && c.kind != "range" && c.kind != "time"
+// notMeant says that an answer is a date, a version, or a time such as 08:06 where the reference
+// has no colon: no arithmetic. 10:20 may be a ratio.
+func notMeant(answer, reference string) bool {
+	c := codeOf(answer)
+	switch {
+	case c == nil || c.kind == "range":
+		return false
+	case c.kind == "time":
+		return c.half != "" && !strings.Contains(reference, ":")
+	}
+	return true
 }

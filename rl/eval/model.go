@@ -324,6 +324,9 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
 	}
+	if note := prompts.Doubt(o.Data, verifiers[reading.Verifier], rows); note != "" && o.Note != nil {
+		o.Note(note)
+	}
 	e.Collector.Task = func(row verify.Problem, text string, _ bool) verify.Verdict {
 		return verifiers[verifierOf(row, reading.Verifier)].Verify(row, text)
 	}

@@ -97,6 +97,26 @@ func (r *Renderer) Check(name string, rows []verify.Problem, l Limits) (notes []
 	return notes, nil
 }
 
+// Doubt says which rows a verifier reads in another way than their author may have meant, and how
+// to have them compared as texts; "": there are none. name is that of the file.
+func Doubt(name string, v verify.Verifier, rows []verify.Problem) string {
+	d, ok := v.(verify.Doubter)
+	if !ok {
+		return ""
+	}
+	var all shared
+	for _, row := range rows {
+		if doubt := d.Doubt(row); doubt != "" {
+			all.add(row, errors.New(doubt))
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	where, first := all.where(name, len(rows))
+	return fmt.Sprintf("%s: %v; --set task.verifier=exact compares the texts", where, first)
+}
+
 // systemHint says where the text of a system message that the template does not read can go:
 // a prompt_template writes neither the problems of a family nor rows that are messages.
 func (r *Renderer) systemHint(row verify.Problem) string {

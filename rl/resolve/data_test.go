@@ -229,6 +229,25 @@ func TestRefusedRows(t *testing.T) {
 	}
 }
 
+// TestDoubtfulRows: answers that the verifier of a recipe reads as times and dates are told once,
+// with what would compare them as texts.
+func TestDoubtfulRows(t *testing.T) {
+	var rows strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&rows, "{\"question\":\"When, %d?\",\"answer\":\"08:%02d\"}\n", i, i)
+	}
+	name := writeData(t, strings.Replace(withData, `options = {extract = "last_line"}`, "", 1), rows.String())
+	for verifier, want := range map[string]string{"math": "60 of 60 rows (lines 1, 2, 3, 4, 5, ...): the answer 08:00 reads as a time: it is compared part by part, not as arithmetic; --set task.verifier=exact compares the texts", "exact": ""} {
+		o, err := load(name, "task.verifier="+verifier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Join(o.Notes, "\n"); (want == "") != (told == "") || !strings.HasSuffix(told, want) {
+			t.Errorf("%s: notes %q, want %q", verifier, o.Notes, want)
+		}
+	}
+}
+
 // TestLeakIsRefused: a file that has a held-out problem among its training prompts is
 // refused, unless the recipe accepts it.
 func TestLeakIsRefused(t *testing.T) {

@@ -41,7 +41,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	full := *r
 	full.Stages = slices.Clone(r.Stages)
 	faults := full.Faults()
-	source, found := openTask(&full, faults)
+	source, told := openTask(&full, faults)
 	for i := range full.Stages {
 		st := &full.Stages[i]
 		if st.Kind != recipe.KindRL {
@@ -63,18 +63,15 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
 		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
-	if found != "" {
-		notes = slices.Insert(notes, 0, found)
-	}
-	return &Opened{Recipe: &full, Source: source, Notes: notes}, nil
+	return &Opened{Recipe: &full, Source: source, Notes: slices.Concat(told, notes)}, nil
 }
 
-// openTask opens the problems of a task; nil, with a fault, if it cannot. found says what was
-// found of the data.
-func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, found string) {
+// openTask opens the problems of a task; nil, with a fault, if it cannot. notes say
+// what was found of the data, and which of its answers the verifier may read in another way.
+func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, notes []string) {
 	task := &r.Task
 	if !task.FromData() {
-		return prompts.Of(task.Settings), ""
+		return prompts.Of(task.Settings), nil
 	}
 	if task.Verifier != "" {
 		var err error
@@ -83,7 +80,7 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, f
 		}
 		if err != nil {
 			faults.Fail(judgeKey(task, "task.options"), "%w", err)
-			return nil, ""
+			return nil, nil
 		}
 	}
 	key := "task.source"
@@ -93,7 +90,7 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, f
 	found, err := find(r)
 	if errors.Is(err, prompts.ErrNoVerifier) {
 		faults.Fail("task.verifier", "%w", err)
-		return nil, ""
+		return nil, nil
 	}
 	if err == nil {
 		source, err = prompts.Open(Parts(task), task.Verifier, task.Options)
@@ -107,29 +104,39 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, f
 	}
 	if err != nil {
 		faults.Fail(key, "%w", err)
-		return nil, ""
+		return nil, nil
 	}
 	if sum := source.Hash(); task.SHA256 == "" {
 		task.SHA256 = sum
 	} else if task.SHA256 != sum {
 		err := fmt.Errorf("%s has changed: its SHA-256 is %s, the recipe has %s", source.Name(), sum, task.SHA256)
 		faults.Fail("task.sha256", "%w", hint.With(err, "restore the file, or start a new run without this key"))
-		return nil, ""
+		return nil, nil
 	}
 	if err := prompts.Leak(source); err != nil && !task.AllowLeaks {
 		faults.Fail(key, "%s: %w", source.Name(), err)
-		return nil, ""
+		return nil, nil
 	}
 	if err := tried(source); err != nil {
 		faults.Fail(judgeKey(task, "task.verifier"), "%w", err)
-		return nil, ""
+		return nil, nil
 	}
 	rows, err := source.HeldOut(task.EvalProblems)
 	if err != nil {
 		faults.Fail(key, "%w", err)
 	}
 	task.EvalProblems = len(rows)
-	return source, found
+	return source, slices.DeleteFunc([]string{found, doubt(source)}, func(note string) bool { return note == "" })
+}
+
+// doubt says which answers of a data set its verifier may read in another way than was meant.
+func doubt(source prompts.Source) string {
+	v, err := verify.New(source.Grader())
+	if err != nil { // rows that are only imitated have none
+		return ""
+	}
+	train, heldOut := source.Rows()
+	return prompts.Doubt(source.Name(), v, slices.Concat(train, heldOut))
 }
 
 // judgeKey is the key that a fault of the verifier is about: the script, if it is one.
