@@ -31,3 +31,21 @@ func TestEvaluateRecipe(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
+
+// TestEvalTriesScript: a script that fails on the rows ends an evaluation before anything is sampled.
+func TestEvalTriesScript(t *testing.T) {
+	dir := t.TempDir()
+	rows, script, model := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "judge.star"), filepath.Join(dir, "model")
+	for name, text := range map[string]string{rows: `{"question":"6*7?","answer":"42"}` + "\n", script: "def reward(row, completion):\n    return row[\"none\"]\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := rlzero(t, "model", "new", model); code != 0 {
+		t.Fatal(stderr)
+	}
+	code, _, stderr := rlzero(t, "eval", model, "--data", rows, "--verifier", script, "--device", "ref")
+	if code != exitUsage || !strings.Contains(stderr, `line 1, with the answer "42" as the completion: judge.star:2: key "none" not in row`) || strings.Contains(stderr, "completions  ") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}

@@ -324,7 +324,11 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
 	}
-	if note := prompts.Doubt(o.Data, verifiers[reading.Verifier], rows); note != "" && o.Note != nil {
+	judge := verifiers[reading.Verifier]
+	if err := resolve.Tried(reading.Verifier, reading.Options, judge, rows); err != nil {
+		return nil, fmt.Errorf("%w: --verifier: %w", lines.ErrInput, err)
+	}
+	if note := prompts.Doubt(o.Data, judge, rows); note != "" && o.Note != nil {
 		o.Note(note)
 	}
 	e.Collector.Task = func(row verify.Problem, text string, _ bool) verify.Verdict {

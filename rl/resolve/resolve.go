@@ -117,7 +117,8 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, n
 		faults.Fail(key, "%s: %w", source.Name(), err)
 		return nil, nil
 	}
-	if err := tried(source); err != nil {
+	doubt, err := tryJudge(source)
+	if err != nil {
 		faults.Fail(judgeKey(task, "task.verifier"), "%w", err)
 		return nil, nil
 	}
@@ -126,17 +127,22 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, n
 		faults.Fail(key, "%w", err)
 	}
 	task.EvalProblems = len(rows)
-	return source, slices.DeleteFunc([]string{found, doubt(source)}, func(note string) bool { return note == "" })
+	return source, slices.DeleteFunc([]string{found, doubt}, func(note string) bool { return note == "" })
 }
 
-// doubt says which answers of a data set its verifier may read in another way than was meant.
-func doubt(source prompts.Source) string {
-	v, err := verify.New(source.Grader())
-	if err != nil { // rows that are only imitated have none
-		return ""
+// tryJudge tries the verifier of a data set on its rows, and says which answers it may read in another
+// way than was meant. Rows that are only imitated have none.
+func tryJudge(source prompts.Source) (doubt string, err error) {
+	name, options := source.Grader()
+	if name == "" {
+		return "", nil
+	}
+	v, err := verify.New(name, options)
+	if err != nil {
+		return "", err
 	}
 	train, heldOut := source.Rows()
-	return prompts.Doubt(source.Name(), v, slices.Concat(train, heldOut))
+	return prompts.Doubt(source.Name(), v, slices.Concat(train, heldOut)), Tried(name, options, v, train)
 }
 
 // judgeKey is the key that a fault of the verifier is about: the script, if it is one.
@@ -156,32 +162,32 @@ func complete(name string, options map[string]any) (map[string]any, error) {
 	return entry.Complete(options)
 }
 
-// tried runs a script of the user's that judges the task on the first rows, each with its own
-// answer as the completion, before anything else is done. The error says on which row it fails.
-func tried(source prompts.Source) error {
-	name, options := source.Grader()
-	if name == "" || options["source"] == nil {
+// Tried runs a script of the user's that judges rows on the first of them, each with its own answer
+// as the completion, before anything else is done; v is the verifier of that name and those
+// options. The error says on which row it fails.
+func Tried(name string, options map[string]any, v verify.Verifier, rows []verify.Problem) error {
+	entry, err := verify.Lookup(name)
+	if err != nil || entry.Script == "" || options[entry.Script] == nil && options["source"] == nil {
 		return nil
 	}
 	const most = 3
-	train, _ := source.Rows()
 	none, scored := "", false
-	for _, row := range train[:min(len(train), most)] {
-		v := source.Verify(row, row.Answer, true)
+	for _, row := range rows[:min(len(rows), most)] {
+		verdict := v.Verify(row, row.Answer)
 		switch {
-		case v.Verdict != verify.NotScored:
+		case verdict.Verdict != verify.NotScored:
 			scored = true
-		case v.Rule != "": // it says None itself
-			none = v.Reason
+		case verdict.Rule != "": // it says None itself
+			none = verdict.Reason
 		default:
-			return hint.With(fmt.Errorf("tried on %s, line %d, with the answer %s as the completion: %s", row.File, row.Line, terminal.Quote(row.Answer), v.Reason),
+			return hint.With(fmt.Errorf("tried on %s, line %d, with the answer %s as the completion: %s", row.File, row.Line, terminal.Quote(row.Answer), verdict.Reason),
 				"return 0 for what cannot be read, and None for a row that is to be left out")
 		}
 	}
 	if scored || none == "" {
 		return nil
 	}
-	return fmt.Errorf("it scores none of the first rows of %s: %s", source.Name(), none)
+	return fmt.Errorf("it scores none of the first rows of %s: %s", rows[0].File, none)
 }
 
 // find fills in what the recipe does not say of its data, and says it in a line. A recipe that
