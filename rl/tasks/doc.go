@@ -13,7 +13,8 @@
 // countdown, countdown_search, chain_sum, composition and all worlds are [Demonstrator]s: a fixed
 // vocabulary and demonstrations for a model from random weights. The worlds, which [Worlds] lists, are
 // [Episodic]: their problems are episodes of several turns, in sums and library with a tool. In grid,
-// rooms, nim, tictactoe and critic a turn is a move from one position to another; positions.go has what they share.
+// rooms, nim, tictactoe, critic, shop, forms and repair a turn is a move from one position to another;
+// positions.go has what they share.
 // All others are generated families in words. Families of reasoning-gym (github.com/open-thought/reasoning-gym) have its
 // names and settings, with questions of our own. Words and names are made up, so that no list is
 // needed. Each is one call of generate: a struct of settings, a curriculum, a function that draws a

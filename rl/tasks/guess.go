@@ -30,7 +30,8 @@ out, chosen by the CRC-32 of its canonical form "40-70".
 Right: a turn is the hidden number. Wrong: no turn is.
 
 Halving the range always finds the number: with 5 turns, any of 31. Random guesses find it with
-probability 1 - (1 - 1/size)^turns, which is 0.151.
+probability 1 - (1 - 1/size)^turns, which is 0.151. With fewer, the sizes of ranges differ: that is a little
+easier, and there are more ranges to learn from.
 
 Demonstrations: with probability aimed, a turn halves the range that is left. Otherwise it is any
 number that the replies so far allow.
@@ -57,6 +58,7 @@ func defaultGuess() *guess { return &guess{Size: 31, Largest: 127, Most: 5, Aime
 // guess is the task "guess".
 type guess struct {
 	Size    int     `toml:"size" range:"[3,1023]" about:"how many numbers a range has; at most 2^turns - 1, so that halving can find each"`
+	Fewer   int     `toml:"fewer" range:"[0,1020]" about:"by how many numbers, at most, a range may be smaller than size, all alike; at most size - 3"`
 	Largest int     `toml:"largest" range:"[3,9999]" about:"the largest number in any range; at least size"`
 	Most    int     `toml:"turns" range:"[2,10]" about:"guesses in an episode"`
 	Recap   bool    `toml:"recap" about:"replies say which numbers are left"`
@@ -79,6 +81,9 @@ func (g *guess) Validate() error {
 	if most := 1<<g.Most - 1; g.Size > most {
 		return outOfRange("size", g.Size, fmt.Sprintf("at most 2^turns - 1 = %d", most))
 	}
+	if g.Fewer > g.Size-3 {
+		return outOfRange("fewer", g.Fewer, fmt.Sprintf("at most size - 3 = %d", g.Size-3))
+	}
 	if g.Largest < g.Size {
 		return outOfRange("largest", g.Largest, fmt.Sprintf("at least size = %d", g.Size))
 	}
@@ -87,15 +92,23 @@ func (g *guess) Validate() error {
 
 // Difficulty implements [Task].
 func (g *guess) Difficulty() string {
-	return fmt.Sprintf("%d numbers in a row from 0 to %d, %d guesses; %.4g %% of the turns in demonstrations halve the range", g.Size, g.Largest, g.Most, 100*g.Aimed)
+	size := fmt.Sprint(g.Size)
+	if g.Fewer > 0 {
+		size = fmt.Sprintf("%d to %d", g.Size-g.Fewer, g.Size)
+	}
+	return fmt.Sprintf("%s numbers in a row from 0 to %d, %d guesses; %.4g %% of the turns in demonstrations halve the range", size, g.Largest, g.Most, 100*g.Aimed)
 }
 
 // Draw implements [Task].
 func (g *guess) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, g.attempt) }
 
 func (g *guess) attempt(r *random.Rand) (verify.Problem, bool) {
-	low := r.Between(0, g.Largest-g.Size+1)
-	high := low + g.Size - 1
+	size := g.Size
+	if g.Fewer > 0 {
+		size -= r.Between(0, g.Fewer)
+	}
+	low := r.Between(0, g.Largest-size+1)
+	high := low + size - 1
 	return verify.Problem{
 		ID:       fmt.Sprintf("%d-%d", low, high),
 		Question: open{low, high}.String(),

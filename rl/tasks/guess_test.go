@@ -127,3 +127,27 @@ func TestGuessLost(t *testing.T) {
 		}
 	}
 }
+
+// TestGuessSizes: with fewer, ranges of all the sizes are drawn, all are found, and none is too small to be one.
+func TestGuessSizes(t *testing.T) {
+	g := validated(t, &guess{Size: 31, Fewer: 3, Largest: 127, Most: 5})
+	sizes := map[int]int{}
+	for i := range 400 {
+		o, err := openOf(g.Draw(random.At(3, 4, uint64(i)), Split(i%2)))
+		if err != nil || o.high > g.Largest {
+			t.Fatal(o, err)
+		}
+		sizes[o.size()]++
+	}
+	for size, n := range sizes {
+		if size < 28 || size > 31 || n < 40 {
+			t.Errorf("%d ranges of %d numbers: %v", n, size, sizes)
+		}
+	}
+	if mean, _ := playedIn(t, g, g.Best(), 400); mean != 1 || len(sizes) != 4 {
+		t.Errorf("the best player earns %v in ranges of the sizes %v", mean, sizes)
+	}
+	if err := (&guess{Size: 31, Fewer: 29, Largest: 127, Most: 5}).Validate(); err == nil {
+		t.Error("ranges of two numbers are accepted")
+	}
+}

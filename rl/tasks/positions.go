@@ -61,7 +61,7 @@ type rules[S any, P comparable] struct {
 	forms func(s *S) []string // every text that has the form of a turn, allowed or not
 	words func(s *S) []string // tokens of positions and turns
 	shown func(s *S) int      // tokens of a position, always as many
-	moved func(s *S) int      // tokens of a turn, always as many, without the end token
+	moved func(s *S) int      // tokens of a turn, at most, without the end token
 
 	// think is what the best player says after what was said so far, and all turns that are allowed
 	// then. Without a position in what was said, it says "".

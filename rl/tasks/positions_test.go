@@ -39,6 +39,8 @@ func TestPositionReplies(t *testing.T) {
 	asked := func(question string) verify.Problem { return verify.Problem{Question: question} }
 	// Room 1 leads to room 2 with the key and, through the locked door, to room 3; the chest is in room 4 after it.
 	house := verify.Problem{Question: "@o#.-", Metadata: metadata(map[string]any{"house": plan{[]string{".o#.", "o...", "#..o", "..o."}, 1, 2, 4}})}
+	// Page 1 leads to page 2 with the second field, and that to page 3 with the first.
+	mail := verify.Problem{Question: "@ o .\n2 ? 2\n1 ? 2", Metadata: metadata(map[string]any{"site": site{[]int{0, 1, 2}, []int{3, 2}, []int{2, 1}, 1}})}
 	for _, c := range []struct {
 		world Episodic
 		row   verify.Problem
@@ -64,16 +66,26 @@ func TestPositionReplies(t *testing.T) {
 		{worldOf("tictactoe", "skill=1"), asked("xo.\n...\n..."), "1 0 10 x", []string{"?\nxo.\n...\n...", "?\nxo.\n...\n...", "?\nxo.\n...\n...", verify.Wrong}},
 		{worldOf("tictactoe", "skill=1"), asked("xox\n.ox\no.."), "9", []string{verify.Right}},
 		{worldOf("tictactoe", "skill=1"), asked("xox\n.ox\no.."), "4", []string{verify.Wrong}},
-		{worldOf("tictactoe", "skill=1"), asked("xox\nxoo\nox."), "9", []string{verify.Wrong}}, // a full board
+		{worldOf("tictactoe", "skill=1"), asked("xox\nxoo\nox."), "9", []string{verify.Wrong}},                                                                    // a full board
+		{worldOf("shop"), asked("1 0\n1 1\n0 0\n. ."), "b b 9 3", []string{"1 0\n1 1\n0 0\n. 0", "?\n1 0\n1 1\n0 0\n. 0", "?\n1 0\n1 1\n0 0\n. 0", verify.Wrong}}, // the user wants the first, as the dice have it
+		{worldOf("shop"), asked("1 0\n1 1\n0 0\n. ."), "2", []string{verify.Right}},
+		{worldOf("shop"), asked("1 0\n1 1\n0 0\n. ."), "a 4 3", []string{"1 0\n1 1\n0 0\n0 .", "?\n1 0\n1 1\n0 0\n0 .", verify.Right}},
+		{worldOf("repair"), asked("+ 3\n* 4\n1 : 16 8\n2 : 20 10"), "2*6 2*2 s", []string{"?\n+ 3\n* 4\n1 : 16 8\n2 : 20 10", "+ 3\n* 2\n1 : 8 8\n2 : 10 10", verify.Right}},
+		{worldOf("repair"), asked("+ 3\n* 4\n1 : 16 8\n2 : 20 10"), "1-4 3+1 2*02", []string{"- 4\n* 4\n1 : ! 8\n2 : ! 10", "?\n- 4\n* 4\n1 : ! 8\n2 : ! 10", verify.Wrong}},
+		{worldOf("repair"), asked("+ 3\n* 4\n1 : 16 8\n2 : 20 10"), "s", []string{verify.Wrong}},
+		{worldOf("forms"), mail, "a2 b3 s3 2 b1 3 a1 a2 s", []string{"?\n@ o .\n2 ? 2\n1 ? 2", "?\n@ o .\n2 ? 2\n1 ? 2", "?\n@ o .\n2 ? 2\n1 ? 2", "o @ o\n2 ? 3\n1 0 .", "o @ o\n2 ? 3\n1 1 .", ". o @\n2 0 .\n1 ? 2", ". o @\n2 1 .\n1 ? 2", verify.Wrong}}, // the turns are used up
+		{worldOf("forms"), mail, "2 b1 3 a2 s", []string{"o @ o\n2 ? 3\n1 0 .", "o @ o\n2 ? 3\n1 1 .", ". o @\n2 0 .\n1 ? 2", ". o @\n2 2 .\n1 ? 2", verify.Right}},
+		{worldOf("forms"), mail, "2 b1 s", []string{"o @ o\n2 ? 3\n1 0 .", "o @ o\n2 ? 3\n1 1 .", verify.Wrong}},
 	} {
 		if got := told(t, c.world, c.row, strings.Split(strings.ReplaceAll(c.turns, "_", ""), " ")...); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s, %q: %s is told %q, want %q", c.world.Name(), c.row.Question, c.turns, got, c.want)
 		}
 	}
-	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "critic", "library"} {
+	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "critic", "shop", "forms", "repair", "library"} {
 		w := worldOf(name)
 		for _, row := range []verify.Problem{{}, {ID: "foreign", Question: "4 - 10:"}, {Question: "@@\nGG"}, {Question: "@.\nG"}, {Question: "@G."}, {Question: "300 1"}, {Question: "1+1=2"}, {Question: "1+1=2+2=4+"}, {Question: "1+1=3+x=4"}, {Question: "1+1=3+1=4"}, {Question: "xxx\n...\n..."}, {Question: "@\x00\n.G"},
-			{Metadata: metadata(map[string]any{"house": plan{[]string{"o"}, 1, 1, 1}})}, {Metadata: metadata(map[string]any{"house": plan{[]string{".o", "o."}, 1, 2, 3}})}, {Metadata: metadata(map[string]any{"house": 7, "documents": 7, "chain": 7})}} {
+			{Metadata: metadata(map[string]any{"house": plan{[]string{"o"}, 1, 1, 1}})}, {Metadata: metadata(map[string]any{"house": plan{[]string{".o", "o."}, 1, 2, 3}})}, {Metadata: metadata(map[string]any{"house": 7, "documents": 7, "chain": 7, "site": 7})}, {Metadata: metadata(map[string]any{"site": site{[]int{0, 2}, []int{1}, []int{1}, 1}})}, {Metadata: metadata(map[string]any{"site": site{[]int{0, 1}, []int{3}, []int{1}, 1}})},
+			{Question: "1 0\n1 1\n0 0\n1 ."}, {Question: "1 0\n1 1\n1 0\n0 1"}, {Question: "+ 3\n* 4\n1 : 16 8"}, {Question: "+ 3\n* 4\n1 : 16 8\n1 : 16 8"}, {Question: "+ 3\n/ 4\n1 : 16 8\n2 : 20 10"}} {
 			if _, _, err := w.Begin(t.Context(), row, random.At(1, 1, 1)); err == nil || !strings.Contains(err.Error(), "does not belong to this task") {
 				t.Errorf("%s begins %+v: %v", name, row, err)
 			}
@@ -132,6 +144,17 @@ func TestPartners(t *testing.T) {
 			if problems[row.ID]++; problems[row.ID] == 1 {
 				wins(t, w, g, g.start(), w.Turns())
 			}
+		}
+	}
+	for _, sets := range [][]string{nil, {"articles=9", "features=6", "values=3", "turns=7"}} {
+		w := worldOf("shop", sets...).(*positions[shopSettings, shopper])
+		for i := range 200 {
+			row := w.Draw(random.At(5, 1, uint64(i)), Split(i%2))
+			s, err := shopAsked(row.Question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wins(t, w, s, s.start(), w.Turns())
 		}
 	}
 	w := worldOf("tictactoe").(*positions[tictactoeSettings, noughts])
@@ -216,6 +239,11 @@ func TestChances(t *testing.T) {
 	t.Run("critic", func(t *testing.T) {
 		followed(t, worldOf("critic", "faults=3").(*positions[criticSettings, revision]))
 	})
+	t.Run("shop", func(t *testing.T) { followed(t, worldOf("shop").(*positions[shopSettings, shopper])) })
+	t.Run("forms", func(t *testing.T) { followed(t, worldOf("forms", "turns=6").(*positions[formsSettings, onPage])) })
+	t.Run("repair", func(t *testing.T) {
+		followed(t, worldOf("repair", "lines=2").(*positions[repairSettings, program]))
+	})
 	t.Run("tictactoe", func(t *testing.T) { followed(t, worldOf("tictactoe").(*positions[tictactoeSettings, noughts])) })
 }
 
@@ -259,7 +287,7 @@ func followed[S any, P comparable](t *testing.T, w *positions[S, P]) {
 // TestPositionRewards: the rewards of the turns of an episode that is won add up to 1, and of one that is lost
 // to 0.
 func TestPositionRewards(t *testing.T) {
-	for _, w := range []Episodic{worldOf("grid"), worldOf("grid", "boxes=1", "turns=12"), worldOf("rooms"), worldOf("nim"), worldOf("tictactoe"), worldOf("critic")} {
+	for _, w := range []Episodic{worldOf("grid"), worldOf("grid", "boxes=1", "turns=12"), worldOf("rooms"), worldOf("nim"), worldOf("tictactoe"), worldOf("critic"), worldOf("shop"), worldOf("forms"), worldOf("repair")} {
 		ends := map[string]int{}
 		for i := range 300 {
 			p := []world.Player{w.Best(), w.Shown(), w.Random()}[i%3]
@@ -292,7 +320,7 @@ func FuzzPositions(f *testing.F) {
 		f.Add(said, said)
 	}
 	var worlds []Demonstrator
-	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "critic", "library"} {
+	for _, name := range []string{"grid", "rooms", "nim", "tictactoe", "critic", "shop", "forms", "repair", "library"} {
 		worlds = append(worlds, worldOf(name).(Demonstrator))
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {

@@ -53,6 +53,12 @@ func someTasks() map[string]Demonstrator {
 		"tictactoe":       worldOf("tictactoe").(Demonstrator),
 		"critic":          worldOf("critic").(Demonstrator),
 		"critic-large":    worldOf("critic", "steps=8", "faults=8", "max_total=999", "max_number=99").(Demonstrator),
+		"shop":            worldOf("shop").(Demonstrator),
+		"shop-large":      worldOf("shop", "articles=9", "features=6", "values=9", "turns=7").(Demonstrator),
+		"forms":           worldOf("forms").(Demonstrator),
+		"forms-large":     worldOf("forms", "pages=9", "fields=4", "values=9", "turns=50").(Demonstrator),
+		"repair":          worldOf("repair").(Demonstrator),
+		"repair-large":    worldOf("repair", "lines=4", "largest_result=999", "turns=4").(Demonstrator),
 		"library":         defaultLibrary(),
 		"guess-recap":     &guess{Size: 3, Largest: 99, Most: 2, Recap: true, Aimed: 1},
 		"composed-large":  &composition{Letters: 16, MinDepth: 3, MaxDepth: 8, ShownDepth: 8},
@@ -176,17 +182,16 @@ func TestDraws(t *testing.T) {
 		if v := task.Vocabulary(); v[0] != "<pad>" || v[1] != "<eos>" {
 			t.Errorf("%s: the vocabulary begins with %q", name, v[:2])
 		}
-		check := func(what, text string, count int) {
+		check := func(what, text string) int {
 			tokens := token.FindAllString(text, -1)
-			if len(tokens) != count {
-				t.Errorf("%s: %s %q has %d tokens, promised are %d", name, what, text, len(tokens), count)
-			}
 			for _, token := range tokens {
 				if !ids[token] {
 					t.Errorf("%s: %s %q holds %q, which is not in the vocabulary", name, what, text, token)
 				}
 			}
+			return len(tokens)
 		}
+		longest := 0
 		for i := range 300 {
 			split := Split(i % 2)
 			r := random.At(1, 7, uint64(i))
@@ -198,8 +203,10 @@ func TestDraws(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check("prompt", row.Question, task.PromptTokens())
-			check("demonstration", demonstration, task.CompletionTokens()-1)
+			if n := check("prompt", row.Question); n != task.PromptTokens() {
+				t.Errorf("%s: prompt %q has %d tokens, promised are %d", name, row.Question, n, task.PromptTokens())
+			}
+			longest = max(longest, check("demonstration", demonstration))
 			if !task.Valid(row, demonstration, true) {
 				t.Errorf("%s: %s demonstration %q is not valid", name, row.Question, demonstration)
 			}
@@ -211,6 +218,9 @@ func TestDraws(t *testing.T) {
 			if demonstration2, _ := task.Demonstration(again, row2); !reflect.DeepEqual(row, row2) || demonstration != demonstration2 {
 				t.Errorf("%s: draw %d differs from itself", name, i)
 			}
+		}
+		if longest+1 != task.CompletionTokens() {
+			t.Errorf("%s: the longest demonstration has %d tokens with its end, promised are %d", name, longest+1, task.CompletionTokens())
 		}
 		if _, err := task.Demonstration(random.At(1, 7, 0), verify.Problem{ID: "foreign", Answer: "1"}); err == nil {
 			t.Errorf("%s: demonstrates a row of another task", name)
