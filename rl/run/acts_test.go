@@ -115,6 +115,7 @@ const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1,
 // recipes whose task is played in turns, by the task; the models begin from the recipe beside them.
 var easyWorlds = map[string]struct{ from, task string }{
 	"guess":   {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
+	"rooms":   {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
 	"library": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
 }
 
