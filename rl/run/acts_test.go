@@ -101,6 +101,7 @@ var doesNotAct = map[string]string{
 	"co-reward algorithm.beta":                   firstVote,
 	"gain-rl algorithm.state.level":              slowLevel,
 	"self-certainty algorithm.power":             "as self-certainty reward",
+	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 }
 
