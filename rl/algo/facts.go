@@ -17,7 +17,7 @@ func Facts() []formula.Fact {
 	all := RunFacts()
 	all = append(all, StaleFacts()...)
 	all = append(all, TurnFacts()...)
-	all = append(all, ScoreFact())
+	all = append(all, ScoreFact(), LabelFact())
 	for _, f := range otherFacts {
 		f.Meaning += "; no stage supplies it yet"
 		all = append(all, f)
@@ -114,6 +114,11 @@ func HeadFact(name string) formula.Fact {
 // ScoreFact is that of a stage that trains a model with a head.
 func ScoreFact() formula.Fact {
 	return nowFact("score", "", "what the head of the model that learns says after the token, now; a loss that reads it trains the head; for stages with trains = \"NAME\", of a model of [models] with head = true")
+}
+
+// LabelFact is that of a stage that learns from rows with steps.
+func LabelFact() formula.Fact {
+	return tokenFact("label", "", "label of the step that ends in the token, 0 to 1; no value in other tokens; for stages of kind preference, of rows with steps and labels")
 }
 
 // Taken says what a name is to formulas; "": nothing, so a model may have it.

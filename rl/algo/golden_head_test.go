@@ -103,3 +103,58 @@ func TestHeadLosses(t *testing.T) {
 		}
 	}
 }
+
+// TestStepLabels: binary cross-entropy at the tokens in which steps end, and at no others.
+func TestStepLabels(t *testing.T) {
+	score, label := [][]float64{{0.5, 2, -1}, {1.5, 0.25}}, [][]any{{nil, 1, 0.25}, {0, nil}}
+	of := func() (loss float64, slopes [][]float64, accuracy float64) {
+		line, err := json.Marshal(map[string]any{"preset": "step_labels", "group": []int{0, 1}, "completion": map[string]any{"reward": []int{0, 0}}, "token": map[string]any{"score": score, "label": label}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered, err := algo.Method{}.Evaluate(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out struct {
+			Loss    float64
+			Dscore  [][]float64
+			Metrics map[string]float64
+		}
+		data, err := json.Marshal(answered)
+		if err == nil {
+			err = json.Unmarshal(data, &out)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Loss, out.Dscore, out.Metrics["preference/accuracy"]
+	}
+	bce := func(label, x float64) float64 {
+		return label*math.Log1p(math.Exp(-x)) + (1-label)*math.Log1p(math.Exp(x))
+	}
+	loss, slopes, accuracy := of()
+	if want := (bce(1, 2) + bce(0.25, -1) + bce(0, 1.5)) / 3; math.Abs(loss-want) > 1e-14 || accuracy != 2.0/3 {
+		t.Errorf("loss %v, want %v; accuracy %v", loss, want, accuracy)
+	}
+	for i := range score {
+		for j := range score[i] {
+			want := 0.0
+			if x, there := label[i][j].(float64); there {
+				want = (1/(1+math.Exp(-score[i][j])) - x) / 3
+			} else if x, there := label[i][j].(int); there {
+				want = (1/(1+math.Exp(-score[i][j])) - float64(x)) / 3
+			}
+			const h = 0x1p-20 // as in TestHeadLosses
+			was := score[i][j]
+			score[i][j] = was + h
+			up, _, _ := of()
+			score[i][j] = was - h
+			down, _, _ := of()
+			score[i][j] = was
+			if math.Abs(slopes[i][j]-want) > 1e-14 || math.Abs((up-down)/(2*h)-want) > 1e-8 {
+				t.Errorf("completion %d, token %d: derivative %v, difference %v, want %v", i, j, slopes[i][j], (up-down)/(2*h), want)
+			}
+		}
+	}
+}

@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 // TestModelfile: Ollama is told what ends a turn and how to sample, and to pass on prompts as
@@ -50,5 +56,84 @@ func TestModelfile(t *testing.T) {
 	}
 	if got, want := file(), "FROM ./model-f16.gguf\nTEMPLATE \"{{ .Prompt }}\"\n"+parameters; got != want {
 		t.Errorf("without a tokenizer:\n%swant:\n%s", got, want)
+	}
+}
+
+// TestExportMember: a model that a stage trained is exported in place of the policy, with its head, and
+// reads the same; what is not there and what a format cannot hold is refused.
+func TestExportMember(t *testing.T) {
+	dir := fixtures.ChatModel(t)
+	f, err := hf.ReadFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := make([]float32, f.Config.Width)
+	for i := range weight {
+		weight[i] = float32(i%7) - 3
+	}
+	head := hf.NewHead(weight, 0.5)
+	_, tensors, err := f.Files(gguf.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, tensors []hf.NamedTensor) {
+		t.Helper()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		var b bytes.Buffer
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), hf.WriteSafetensors(&b, tensors), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range tensors { // the member's weights are the policy's and 1 more
+		data := tensors[i].Data
+		tensors[i].Data = func() ([]float32, error) {
+			out, err := data()
+			for j := range out {
+				out[j]++
+			}
+			return out, err
+		}
+	}
+	write(recipe.MemberWeights("rm"), tensors)
+	write(recipe.MemberWeights("teacher"), tensors)
+	want, err := tensors[0].Data()
+	if err := errors.Join(err, f.Tensors.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write(recipe.MemberHead("rm"), head.Tensors())
+	for _, c := range []struct {
+		member, format, want string
+	}{
+		{"rm", "hf", ""},
+		{"teacher", "hf", ""},
+		{"rm", "gguf", "--member rm: it has a head, which --format gguf cannot hold; accepted: hf"},
+		{"judge", "hf", "--member judge: " + dir + " has no model of that name; accepted: one of [models] with copy that a stage trains"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		code, _, stderr := rlzero(t, "export", dir, "--member", c.member, "--format", c.format, "--out", out)
+		if c.want != "" {
+			if code == 0 || !strings.Contains(stderr, c.want) {
+				t.Errorf("%s as %s: %s, want %q", c.member, c.format, stderr, c.want)
+			}
+			continue
+		}
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		open := hf.ReadFolder
+		if c.member == "rm" {
+			open = hf.ReadHeaded
+		}
+		g, err := open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := g.Tensors.Read(tensors[0].Name); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %s is not the member's (%v)", c.member, tensors[0].Name, err)
+		}
+		if c.member == "rm" && g.Head.Score(weight, 0) != head.Score(weight, 0) {
+			t.Errorf("the head says %v, was %v", g.Head.Score(weight, 0), head.Score(weight, 0))
+		}
+		g.Tensors.Close()
 	}
 }

@@ -21,7 +21,7 @@ var table = []Metric{
 	{"sft/loss", "nats per token", "mean negative log-prob of the demonstrations' tokens, end token included, whichever loss the stage minimises",
 		"Should fall. It cannot fall below the entropy of the demonstrations themselves."},
 
-	{"preference/accuracy", "share of pairs", "pairs for which the margin is above 0: the model prefers the better completion more than the reference does; with the preset pointwise the share of completions that the head judges right",
+	{"preference/accuracy", "share of pairs", "pairs for which the margin is above 0: the model prefers the better completion more than the reference does; with the preset pointwise the share of completions that the head judges right, and with step_labels that of steps",
 		"Should rise. Begins at 0 if the loss compares with a reference, since the policy equals the reference at first; otherwise at about a half."},
 	{"preference/margin", "", "preference/chosen minus preference/rejected, averaged over pairs",
 		"Should rise. Once preference/accuracy is near 1, a margin that goes on rising is overfitting."},

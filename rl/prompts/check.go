@@ -37,6 +37,7 @@ var faults = []fault{
 	{chat.ErrNothing, "take these rows out"},
 	{errNoLesson, ""},
 	{errNoChoice, "name the columns in the recipe, such as [task.columns] chosen = \"response_a\", or take these rows out"},
+	{errSteps, "give each of \"steps\" a label in \"labels\", or take these rows out"},
 	{errSame, "take these rows out: they prefer nothing"},
 	{errLong, ""},
 	{errors.New("any other"), ""},

@@ -26,7 +26,8 @@ const (
 // Choice is a completion of a row, with its prompt.
 type Choice struct {
 	chat.Lesson
-	Reward float64 // 1: the better one of two, or good; 0: the worse one, or bad
+	Reward float64   // 1: the better one of two, or good; 0: the worse one, or bad
+	Labels []float64 // [learned token] of the step that ends there; NaN: none does; nil: the row has no steps
 }
 
 // Faults of rows that many rows of a file may share.
@@ -36,7 +37,7 @@ var (
 )
 
 // Choices are the completions of a row to learn a preference from: chosen and rejected,
-// or one completion with its label.
+// steps with labels, or one completion with its label.
 func (r *Renderer) Choices(row verify.Problem) ([]Choice, error) {
 	if r.format != nil {
 		var err error
@@ -59,10 +60,13 @@ func (r *Renderer) Choices(row verify.Problem) ([]Choice, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", key, err)
 		}
-		sides = append(sides, Choice{lesson, float64(1 - len(sides))})
+		sides = append(sides, Choice{Lesson: lesson, Reward: float64(1 - len(sides))})
 	}
 	switch {
 	case len(missing) == 2:
+		if steps, err := r.stepped(row); steps != nil || err != nil {
+			return steps, err
+		}
 		return r.labelled(row)
 	case len(missing) == 1:
 		return nil, fmt.Errorf("%w: the row has no %s; %s", errNoChoice, missing[0], beside(row))
@@ -83,7 +87,7 @@ func (r *Renderer) labelled(row verify.Problem) ([]Choice, error) {
 		return nil, err
 	}
 	if !there || text == nil && messages == nil {
-		return nil, fmt.Errorf(`%w: the row has no "chosen" and "rejected", and no "completion" with a "label"; %s`, errNoChoice, beside(row))
+		return nil, fmt.Errorf(`%w: the row has no "chosen" and "rejected", no "completion" with a "label", and no "steps" with "labels"; %s`, errNoChoice, beside(row))
 	}
 	lesson, err := r.side(row, completionKey, text, messages)
 	c := Choice{Lesson: lesson}

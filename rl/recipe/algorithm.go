@@ -129,6 +129,9 @@ func (s *Stage) facts() []formula.Fact {
 			models = append(models, algo.ScoreFact())
 		}
 	}
+	if s.Kind == KindPreference {
+		models = append(models, algo.LabelFact())
+	}
 	if s.Kind != KindRL {
 		return append(algo.RowFacts(), models...)
 	}

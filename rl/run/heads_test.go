@@ -232,3 +232,36 @@ func TestPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestStepRows: a head learns from rows with steps which steps are right, also of held-out rows, and then
+// pays each token; rows without steps have nothing for it.
+func TestStepRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a chat model")
+	}
+	start, data := chatModel(t), filepath.Join(t.TempDir(), "rows.jsonl")
+	var rows, pairs strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","completions":["%[1]d","no"],"labels":[true,false]}`+"\n", i)
+		fmt.Fprintf(&pairs, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	text := strings.NewReplacer(`columns = {chosen = "answer", rejected = "wrong"}`, `columns = {steps = "completions"}`, `preset = "bradley_terry"`, `preset = "step_labels"`,
+		`"my/same" = "step_mean(last(rm) == reward)"`, `"my/same" = "step_token_mean(rm == rm)"`).Replace(pairsText)
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err := chatRun(t, dir, start, data, text, false)
+	must(t, err)
+	all := metricRows(t, dir, "preference/accuracy")
+	first, last := all[0], all[len(all)-1]
+	if len(all) != 8 || math.Abs(first["policy/loss"].(float64)-math.Ln2) > 1e-15 || first["preference/accuracy"] != 0.5 {
+		t.Errorf("%d steps; the first: %v", len(all), first)
+	}
+	if last["eval/preference_accuracy"] != 1.0 || last["policy/loss"].(float64) >= math.Ln2 {
+		t.Errorf("the last step: %v", last)
+	}
+	must(t, os.WriteFile(data, []byte(pairs.String()), 0o644))
+	text = strings.Replace(pairsText, `preset = "bradley_terry"`, `preset = "step_labels"`, 1)
+	if _, err := chatRun(t, filepath.Join(t.TempDir(), "run"), start, data, text, false); err == nil || !strings.Contains(err.Error(), "the row has no steps with labels, which the loss reads") {
+		t.Errorf("rows without steps: %v", err)
+	}
+}

@@ -20,6 +20,7 @@ type Completion struct {
 	Score  reward.Score   // Reward is what is trained on
 	Greedy reward.Score   // of its prompt's most likely completion, if the method reads that
 	Origin Origin
+	Labels []float64 // [token that is learnt] of the step that ends there; NaN: none does; nil: it is no row with steps
 }
 
 // Origin says how a completion came into its step, if the policy did not simply sample it from the

@@ -88,6 +88,7 @@ var suppliers = []supplier{
 	ofOrigin("fresh", func(o *Origin) float64 { return holds(o.fresh()) }),
 	ofTokens("old", drawn, func(x subject, i int) []float32 { return x.cs[i].View.Logprob }),
 	ofTokens("old_entropy", drawn, func(x subject, i int) []float32 { return x.cs[i].View.Entropy }),
+	{fact: "label", known: drawn, columns: one(labels)},
 	{fact: "noise", known: drawn, columns: one(noises)},
 
 	{fact: "age", known: asked, columns: one(func(x subject, _ string) (formula.Column, error) {
@@ -370,6 +371,24 @@ func ofTokens(fact string, known when, value func(x subject, i int) []float32) s
 		}
 		return c, nil
 	})}
+}
+
+// labels are those of steps, at the tokens in which they end.
+func labels(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Token, V: []float64{}, Why: map[int]string{}}
+	for i := range x.cs {
+		for j := range x.cs[i].View.Tokens() {
+			v := math.NaN()
+			if of := x.cs[i].Labels; of != nil {
+				v = of[j]
+			}
+			if math.IsNaN(v) {
+				c.Why[len(c.V)] = "no step with a label ends in the token"
+			}
+			c.V = append(c.V, v)
+		}
+	}
+	return c, nil
 }
 
 func ofModel(fact string) supplier {

@@ -78,9 +78,13 @@ func (s *preference) choices(rows []verify.Problem) ([]Completion, error) {
 		if err != nil {
 			return nil, s.inRow(row, err)
 		}
+		if slices.Contains(s.reads, "label") && choices[0].Labels == nil {
+			err := s.inRow(row, fmt.Errorf("%w: the row has no steps with labels, which the loss reads", lines.ErrInput))
+			return nil, hint.With(err, "give each row \"steps\", a list of texts, and \"labels\", true or false for each")
+		}
 		for j, choice := range choices {
 			c := written(row, choice.Lesson, choice.Reward)
-			c.Group, c.Sample, c.View.Group = i, j, i+1
+			c.Group, c.Sample, c.View.Group, c.Labels = i, j, i+1, choice.Labels
 			cs = append(cs, c)
 		}
 	}
