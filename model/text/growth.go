@@ -47,7 +47,7 @@ func bounded(chain []edit) error {
 	for i, e := range chain {
 		mult, add = mult*e.mult, add*e.mult+float64(e.add)
 		if mult > maxGrowth || add > maxAdded {
-			return fmt.Errorf("after %d steps a text of n bytes may have %.3g*n + %.3g bytes; accepted: at most %d*n + %d", i+1, mult, add, maxGrowth, maxAdded)
+			return fmt.Errorf("after step %d a text of n bytes may have %.6g*n + %.6g bytes; accepted: at most %d*n + %d", i+1, mult, add, maxGrowth, maxAdded)
 		}
 	}
 	return nil

@@ -23,11 +23,11 @@ func TestGrowth(t *testing.T) {
 		{"none", "null", "null", ""},
 		{"llama 2", sequence("normalizers", `{"type":"Prepend","prepend":"▁"}`, replace(" ", "▁")), sequence("decoders", replace("▁", " "), `{"type":"ByteFallback"}`, `{"type":"Fuse"}`), ""},
 		{"composed, then spaces", sequence("normalizers", `{"type":"NFKC"}`, replace(" ", "▁")), "null", ""},
-		{"doubled 40 times", sequence("normalizers", doubled...), "null", "normalizer: after 7 steps"},
-		{"one long replacement", replace("a", strings.Repeat("b", 65)), "null", "normalizer: after 1 steps"},
-		{"long prefixes", sequence("normalizers", prepended...), "null", "normalizer: after 5 steps"},
-		{"a prefix that grows", sequence("normalizers", `{"type":"Prepend","prepend":"`+strings.Repeat("a", 100)+`"}`, replace("a", strings.Repeat("b", 60))), "null", "normalizer: after 2 steps"},
-		{"decoded", "null", sequence("decoders", doubled...), "decoder: after 7 steps"},
+		{"doubled 40 times", sequence("normalizers", doubled...), "null", "normalizer: after step 7 a text"},
+		{"one long replacement", replace("a", strings.Repeat("b", 65)), "null", "normalizer: after step 1 a text of n bytes may have 65*n + 0 bytes"},
+		{"long prefixes", sequence("normalizers", prepended...), "null", "normalizer: after step 5 a text"},
+		{"a prefix that grows", sequence("normalizers", `{"type":"Prepend","prepend":"`+strings.Repeat("a", 100)+`"}`, replace("a", strings.Repeat("b", 60))), "null", "normalizer: after step 2 a text"},
+		{"decoded", "null", sequence("decoders", doubled...), "decoder: after step 7 a text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ParseTokenizer(fmt.Appendf(nil, `{"normalizer":%s,"decoder":%s,"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}`, c.normalizer, c.decoder))
