@@ -55,6 +55,7 @@ var mistakes = []struct {
 	{strings.Replace(dry, "problems", "problem", 1), "invalid recipe: --set task.data=problem.jsonl: task.data: open $DIR/problem.jsonl: no such file or directory", "--set task.data=problems.jsonl", 2, ""},
 	{strings.Replace(dry, "problems", "asked", 1), `invalid recipe: --set task.data=asked.jsonl: task.data: $DIR/asked.jsonl: line 1: the line has no "question" (or "prompt", or "messages"); it has answer, ask`, "to take another column: --set task.prompt=ask", 2, ""},
 	{strings.Replace(dry, "problems", "vague", 1) + " --set task.verifier=", `invalid recipe: --set task.verifier=: task.verifier: no verifier is named, which judges the completions, and none fits answers such as "about 10 or so"`, "an answer that has to be the same text: --set task.verifier=exact", 2, ""},
+	{strings.Replace(dry, "problems", "several", 1), `invalid recipe: --set task.data=several.jsonl: task.data: $DIR/several.jsonl: line 1: the verifier math cannot judge this line: the row has no "answer", or an empty one; the line has answers, context, question`, "to take squad_exact, as the rows have several texts as answers: --set task.verifier=", 2, ""},
 	{"rlzero eval start --data vague.jsonl --problems 1 -n 1 -k 1 --max-tokens 2", `--data: no verifier is named, which judges the completions, and none fits answers such as "about 10 or so"`, "an answer that has to be the same text: --set task.verifier=exact", 2, ""},
 	{strings.Replace(dry, "problems", "twice", 1), `invalid recipe: --set task.data=twice.jsonl: task.data: $DIR/twice.jsonl: line 1: the key "answer" is there twice, and which of the two values is meant cannot be told`, "", 2, ""},
 	{dry + " --set task.max_prompt_tokens=20", `$DIR/problems.jsonl: 48 of 48 rows (lines 1, 2, 3, 4, 5, ...): prompt "What is 7+3?" has 76 tokens, but [task] max_prompt_tokens is 20: it is too long`, "take such rows out, or --set task.max_prompt_tokens=128", 2, ""},
@@ -87,6 +88,7 @@ func TestMistakes(t *testing.T) {
 	for name, form := range map[string]string{
 		"problems.jsonl": `{"question":"What is %[1]d+%[2]d?","answer":"%[3]d"}`,
 		"asked.jsonl":    `{"ask":"What is %[1]d+%[2]d?","answer":"%[3]d"}`,
+		"several.jsonl":  `{"context":"We add %[1]d.","question":"What is %[1]d+%[2]d?","answers":{"text":["%[3]d"],"answer_start":[0]}}`,
 		"vague.jsonl":    `{"question":"What is %[1]d+%[2]d?","answer":"about %[3]d or so"}`,
 		"twice.jsonl":    `{"question":"What is %[1]d+%[2]d?","answer":"%[3]d","answer":"7"}`,
 	} {
