@@ -323,6 +323,8 @@ func TestFindPairs(t *testing.T) {
 				`"messages":[{"content":"Greet %d.","role":"user"},{"content":"Hi %d!","role":"assistant"}],"score_chosen":8.5,"score_rejected":3.0}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
 		"https://huggingface.co/datasets/Anthropic/hh-rlhf": {
 			`{"chosen":"\n\nHuman: Greet %d.\n\nAssistant: Hi %d!","rejected":"\n\nHuman: Greet %d.\n\nAssistant: No %d"}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
+		"https://huggingface.co/datasets/Dahoas/full-hh-rlhf": {
+			`{"prompt":"\n\nHuman: Greet %d.\n\nAssistant:","response":" Hi %d!","chosen":" Hi %d!","rejected":" No %d"}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
 		"https://huggingface.co/datasets/Intel/orca_dpo_pairs": {
 			`{"system":"Be kind.","question":"Greet %d.","chosen":"Hi %d!","rejected":"No %d"}`, "Greet 0.", [2]string{"Hi 0!", "No 0"}},
 		"https://huggingface.co/datasets/Skywork/Skywork-Reward-Preference-80K-v0.2": {
@@ -347,7 +349,7 @@ func TestFindPairs(t *testing.T) {
 			}
 			for i, choice := range choices {
 				from := choice.Learned[0].From
-				if asked := renderer.Decode(choice.IDs[:from]); !strings.Contains(asked, c.asked) {
+				if asked := renderer.Decode(choice.IDs[:from]); strings.Count(asked, c.asked) != 1 || strings.Contains(asked, "Human:") {
 					t.Errorf("completion %d is asked for by %q, want %q", i+1, asked, c.asked)
 				}
 				if learned := renderer.Decode(choice.IDs[from:]); !strings.HasPrefix(learned, c.pair[i]) || choice.Reward != float64(1-i) {
