@@ -48,6 +48,9 @@ func splitOf(name string) string {
 // / or a home by mistake is told so at once.
 const maxEntries = 20_000
 
+// oneSet is the advice to who names a folder that is no data set.
+const oneSet = "name the folder of one data set, or a file"
+
 // findSplits finds the data files below a folder. Files and folders whose names begin
 // with a dot or an underscore are passed over, and so are the JSON files that describe a
 // data set.
@@ -63,13 +66,16 @@ func splitsOf(files fs.FS, dir string) (map[string][]string, error) {
 		seen++
 		switch {
 		case seen > maxEntries:
-			return hint.With(fmt.Errorf("%s has more than %d files and folders in it; accepted: at most that many", dir, maxEntries), "name the folder of one data set, or a file")
+			return hint.With(fmt.Errorf("%s has more than %d files and folders in it; accepted: at most that many", dir, maxEntries), oneSet)
 		case err != nil:
 			var at *fs.PathError
 			if errors.As(err, &at) {
 				at.Path = filepath.Join(dir, filepath.FromSlash(at.Path))
 			}
-			return err
+			if name == "." {
+				return err
+			}
+			return hint.With(err, oneSet)
 		case name != "." && (base[0] == '.' || base[0] == '_'):
 			if entry.IsDir() {
 				return fs.SkipDir

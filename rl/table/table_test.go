@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -222,6 +223,16 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// closed has a folder that nobody may read.
+type closed struct{ fstest.MapFS }
+
+func (c closed) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == "proc/1" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return c.MapFS.ReadDir(name)
+}
+
 // TestVastFolder: a folder that is none of a data set, such as /, is refused after so many
 // entries, whatever they are.
 func TestVastFolder(t *testing.T) {
@@ -232,6 +243,10 @@ func TestVastFolder(t *testing.T) {
 	_, err := splitsOf(vast, "/")
 	if err == nil || !strings.Contains(err.Error(), "/ has more than 20000 files and folders in it") || len(hint.All(err)) != 1 {
 		t.Errorf("%v, hints %q", err, hint.All(err))
+	}
+	_, err = splitsOf(closed{fstest.MapFS{"proc/1/fd": {}}}, "/")
+	if err == nil || !strings.Contains(err.Error(), "open /proc/1: permission denied") || len(hint.All(err)) != 1 {
+		t.Errorf("a folder that cannot be read: %v, hints %q", err, hint.All(err))
 	}
 	few := fstest.MapFS{}
 	for i := range 5000 {
