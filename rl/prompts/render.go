@@ -59,7 +59,9 @@ func NewRenderer(tok *text.Tokenizer, eos []int, s Style) (*Renderer, error) {
 		return nil, err
 	}
 	if r.format == nil && s.System != "" {
-		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text before the prompts, or use a model with a chat template")
+		err := fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput)
+		err = hint.With(err, "use a model with a chat template")
+		return nil, hint.With(err, "or train without the message: --set task.system=")
 	}
 	return r, nil
 }

@@ -252,6 +252,10 @@ func TestCheck(t *testing.T) {
 // TestSystemHint: where a template has no system role, the advice is one that the recipe
 // accepts.
 func TestSystemHint(t *testing.T) {
+	_, err := NewRenderer(tokenizerOf(t, "none"), []int{endText}, Style{Form: Auto, System: "Be brief."})
+	if want := []string{"use a model with a chat template", "or train without the message: --set task.system="}; err == nil || !slices.Equal(hint.All(err), want) {
+		t.Errorf("no template: %v, hints %q, want %q", err, hint.All(err), want)
+	}
 	gcd, err := tasks.New("gcd")
 	if err != nil {
 		t.Fatal(err)
