@@ -237,13 +237,41 @@ func TestDoubtfulRows(t *testing.T) {
 		fmt.Fprintf(&rows, "{\"question\":\"When, %d?\",\"answer\":\"08:%02d\"}\n", i, i)
 	}
 	name := writeData(t, strings.Replace(withData, `options = {extract = "last_line"}`, "", 1), rows.String())
-	for verifier, want := range map[string]string{"math": "60 of 60 rows (lines 1, 2, 3, 4, 5, ...): the answer 08:00 reads as a time: it is compared part by part, not as arithmetic; --set task.verifier=exact compares the texts", "exact": ""} {
+	for verifier, want := range map[string]string{"math": "60 of 60 rows (lines 1, 2, 3, 4, 5, ...): the answer 08:00 reads as a time: it is compared part by part, not as arithmetic; --set task.verifier=exact compares the texts", "squad_exact": ""} {
 		o, err := load(name, "task.verifier="+verifier)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if told := strings.Join(o.Notes, "\n"); (want == "") != (told == "") || !strings.HasSuffix(told, want) {
 			t.Errorf("%s: notes %q, want %q", verifier, o.Notes, want)
+		}
+	}
+}
+
+// TestExactIsTold: a recipe that leaves to exact how it compares is told once; one that says it, or
+// was opened before, is not.
+func TestExactIsTold(t *testing.T) {
+	name := writeData(t, strings.Replace(withData, `options = {extract = "last_line"}`, "", 1), sums())
+	for _, c := range []struct {
+		set  []string
+		want bool
+	}{{[]string{"task.verifier=exact"}, true}, {[]string{"task.verifier=exact", "task.options.normalize=squad"}, false}, {[]string{"task.verifier=squad_exact"}, false}} {
+		o, err := load(name, c.set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := func(o *Opened) bool {
+			return strings.Contains(strings.Join(o.Notes, "\n"), "--set task.verifier=squad_exact")
+		}
+		if told(o) != c.want {
+			t.Errorf("%q: notes %q", c.set, o.Notes)
+		}
+		r, err := recipe.Parse("resolved.toml", o.Recipe.Resolved(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(r); err != nil || told(again) {
+			t.Errorf("%q, opened again: notes %q, %v", c.set, again.Notes, err)
 		}
 	}
 }

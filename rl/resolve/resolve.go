@@ -87,6 +87,7 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, n
 	if task.Data != "" {
 		key = "task.data"
 	}
+	literal := literally(task)
 	found, err := find(r)
 	if errors.Is(err, prompts.ErrNoVerifier) {
 		faults.Fail("task.verifier", "%w", err)
@@ -127,7 +128,16 @@ func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, n
 		faults.Fail(key, "%w", err)
 	}
 	task.EvalProblems = len(rows)
-	return source, slices.DeleteFunc([]string{found, doubt}, func(note string) bool { return note == "" })
+	return source, slices.DeleteFunc([]string{found, literal, doubt}, func(note string) bool { return note == "" })
+}
+
+// literally says how exact compares, to a recipe that names it and leaves that to the default, which
+// was once what SQuAD does. A recipe that was opened before has been told.
+func literally(task *recipe.Task) string {
+	if task.Verifier != "exact" || task.Options["normalize"] != nil || task.SHA256 != "" {
+		return ""
+	}
+	return "exact compares texts as they are, apart from white space at both ends; without capitals, punctuation and articles, as SQuAD: --set task.verifier=squad_exact"
 }
 
 // tryJudge tries the verifier of a data set on its rows, and says which answers it may read in another
