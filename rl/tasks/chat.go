@@ -17,6 +17,11 @@ type Message struct {
 // row's own text says; for a [Demonstrator], whose text is a bare problem, the system
 // message tells the form that demonstrations teach.
 func Chat(t Task, row verify.Problem) []Message {
+	if m, mixed := t.(*mixture); mixed {
+		if part, err := m.blend().of(row); err == nil { // each kind says how to answer it
+			t = part
+		}
+	}
 	return []Message{
 		{Role: "system", Content: t.instruction()},
 		{Role: "user", Content: strings.TrimSuffix(row.Question, tagged)},
