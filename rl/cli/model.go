@@ -323,6 +323,8 @@ powers of two up to --n unless they are given.
     "not_scored":0,"mean_tokens":..,
     "chosen_on_heldout":false}
 
+The accuracy on each task of a mixture stands under "tasks".
+
 chosen_on_heldout says that the model is the best of a run, chosen for its figure on these same
 problems, so that the figure is likely too high.`,
 		Flags: append(samplingFlags(),

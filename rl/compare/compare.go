@@ -80,6 +80,17 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	}
 	c := &Comparison{Arms: arms, Threshold: threshold}
 	c.problemRow("accuracy", func(p []record.Outcome) []float64 { return shares(p, 1) })
+	kinds := arms[0].Trials[0].Kinds
+	for _, kind := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
+		c.problemRow("accuracy, "+kind, func(p []record.Outcome) (of []float64) {
+			for i, share := range shares(p, 1) {
+				if kinds[i] == kind {
+					of = append(of, share)
+				}
+			}
+			return of
+		})
+	}
 	if graded(arms) {
 		c.problemRow("score", scores)
 	}

@@ -60,6 +60,37 @@ func rowNamed(t *testing.T, c *Comparison, name string) Row {
 	return c.Rows[i]
 }
 
+// TestTasks: where a run's task is a mixture, accuracy stands for each of its tasks, with its gain.
+func TestTasks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "recipe.toml")
+	if err := os.WriteFile(file, []byte("base = \"mixture-tiny\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read := &Trial{Problems: make([]record.Outcome, 40)}
+	if err := read.readKinds(file); err != nil || len(read.Kinds) != 40 || len(slices.Compact(slices.Sorted(slices.Values(read.Kinds)))) != 6 {
+		t.Errorf("kinds %v, %v; want 40 of six tasks", read.Kinds, err)
+	}
+	if err := read.readKinds(filepath.Join(t.TempDir(), "none.toml")); err != nil {
+		t.Errorf("a run without a recipe: %v", err)
+	}
+	arms := twoArms()
+	for _, a := range arms {
+		for _, trial := range a.Trials {
+			trial.Kinds = []string{"program", "countdown", "program"}
+		}
+	}
+	c, err := New(arms, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]float64{"accuracy, program": {0.5, 0.75}, "accuracy, countdown": {0.5, 0.75}} {
+		row := rowNamed(t, c, name)
+		if row.Arms[0].Mean != want[0] || row.Arms[1].Mean != want[1] || math.Abs(row.Arms[1].Gain.Mean-(want[1]-want[0])) > 1e-12 {
+			t.Errorf("%s: %+v, want %v", name, row.Arms, want)
+		}
+	}
+}
+
 // TestFigures by hand.
 func TestFigures(t *testing.T) {
 	c, err := New(twoArms(), math.NaN())

@@ -10,7 +10,9 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // Trial is a run of an arm with one seed.
@@ -20,6 +22,7 @@ type Trial struct {
 	Curves   map[string]Curve // by metric
 	Problems []record.Outcome // of the held-out problems at the end, in their order
 	Before   []record.Outcome // of the same before the first step; nil: not measured
+	Kinds    []string         // of the same: the task of a mixture that each belongs to; nil: there is one
 	Prompts  []string         // of the first of them, as far as the run has recorded them
 }
 
@@ -59,6 +62,9 @@ func Read(dir string, seed uint64) (*Trial, error) {
 	if err := t.readProblems(filepath.Join(dir, record.HeldOutFile)); err != nil {
 		return nil, err
 	}
+	if err := t.readKinds(filepath.Join(dir, recipe.File)); err != nil {
+		return nil, err
+	}
 	if err := t.readPrompts(filepath.Join(dir, record.EvaluationsFile), evaluated); err != nil {
 		return nil, err
 	}
@@ -89,6 +95,22 @@ func (t *Trial) readProblems(file string) error {
 	})
 	if err == nil && read == 0 {
 		err = fmt.Errorf("%w: %s has no line", lines.ErrInput, file)
+	}
+	return err
+}
+
+// readKinds draws the held-out problems of the run's recipe, where its task is a mixture.
+func (t *Trial) readKinds(file string) error {
+	r, err := recipe.Load(file, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || r.Task.Settings == nil || r.Task.Settings.Name() != tasks.MixtureName {
+		return err
+	}
+	rows, err := tasks.HeldOutRows(r.Task.Settings, len(t.Problems))
+	for _, row := range rows {
+		t.Kinds = append(t.Kinds, tasks.KindOf(r.Task.Settings, row))
 	}
 	return err
 }

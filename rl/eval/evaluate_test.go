@@ -85,7 +85,26 @@ func TestNothingJudged(t *testing.T) {
 	if err := judged(some); err != nil {
 		t.Error(err)
 	}
-	if table := (Report{"task", some, []int{1, 2}, false}).Table(); strings.Contains(table, "NaN") || !strings.Contains(table, "pass@1") || strings.Contains(table, "pass@2") {
+	if table := (Report{"task", some, []int{1, 2}, false, nil}).Table(); strings.Contains(table, "NaN") || !strings.Contains(table, "pass@1") || strings.Contains(table, "pass@2") {
 		t.Errorf("table:\n%s", table)
+	}
+}
+
+// TestTasksOfMixture: a report has what was reached on each task of a mixture, and none where there is one task.
+func TestTasksOfMixture(t *testing.T) {
+	right, wrong := verify.Accept("1", "", ""), verify.Reject("2", "", "")
+	r := Report{Task: "mixture", Result: new(Evaluator).summarise([]rollout.Group{judgedAs(right, wrong), judgedAs(right, right), judgedAs(wrong, wrong)}, 2, []int{1}), ks: []int{1}}
+	if table := r.Table(); strings.Contains(table, "sums") {
+		t.Errorf("one task:\n%s", table)
+	}
+	r.kinds = []string{"sums", "programs", "sums"}
+	table := r.Table()
+	for _, want := range []string{"sums           25.0 %", "programs      100.0 %", "of 2 problems", "of 1 problem"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	if raw, err := r.MarshalJSON(); err != nil || !strings.Contains(string(raw), `"tasks":{"programs":1,"sums":0.25}`) {
+		t.Errorf("%s, %v", raw, err)
 	}
 }

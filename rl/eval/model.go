@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/stats"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/sample"
@@ -54,6 +56,7 @@ type Report struct {
 	*Result
 	ks     []int
 	chosen bool
+	kinds  []string // [problem] of a mixture of tasks: the task that it belongs to; nil: there is one
 }
 
 // MarshalJSON writes the keys in the documented order; a figure that could not
@@ -93,7 +96,46 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	put("not_scored", r.NotScored)
 	put("mean_tokens", r.Length)
 	put("chosen_on_heldout", r.chosen)
+	if r.kinds != nil {
+		kinds := map[string]*float64{}
+		for _, k := range r.byKind() {
+			if kinds[k.name] = nil; !math.IsNaN(k.mean) {
+				kinds[k.name] = &k.mean
+			}
+		}
+		put("tasks", kinds)
+	}
 	return []byte(b.String() + "}"), nil
+}
+
+// kind is what a model reached on the problems of one task of a mixture.
+type kind struct {
+	name     string
+	problems int
+	mean     float64
+	ci       [2]float64
+}
+
+// byKind are the tasks of a mixture in the order of their names.
+func (r Report) byKind() []kind {
+	var out []kind
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.kinds))) {
+		one := kind{name: name}
+		var means []float64
+		all := 0
+		for i := range r.Groups {
+			if r.kinds[i] != name {
+				continue
+			}
+			one.problems++
+			if t := tallyOf(&r.Groups[i]); t.scored() > 0 {
+				means, all = append(means, t.sum/float64(t.scored())), all+t.scored()
+			}
+		}
+		one.mean, one.ci[0], one.ci[1] = stats.MeanCI95(means, all)
+		out = append(out, one)
+	}
+	return out
 }
 
 // Table is the result for people. A figure that was not measured is left out.
@@ -113,6 +155,9 @@ func (r Report) Table() string {
 		line(fmt.Sprintf("maj@%d", k), r.MajAt[k], "")
 	}
 	line("greedy", r.Greedy, "")
+	for _, k := range r.byKind() {
+		line(k.name, k.mean, fmt.Sprintf("95 %%: %.1f to %.1f, of %s", 100*k.ci[0], 100*k.ci[1], terminal.Count(k.problems, "problem", "")))
+	}
 	fmt.Fprintf(&b, "%-12s %6.1f tokens\n", "length", r.Length)
 	if r.NotScored > 0 {
 		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
@@ -194,7 +239,13 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Report{name, r, o.K, o.Chosen}, nil
+	report := &Report{name, r, o.K, o.Chosen, nil}
+	for _, p := range problems {
+		if name := tasks.KindOf(style.Task, p); style.Task != nil && name != "" {
+			report.kinds = append(report.kinds, name)
+		}
+	}
+	return report, nil
 }
 
 // judged refuses a result without a single verdict.

@@ -69,7 +69,6 @@ var doesNotAct = map[string]string{
 	"remix replay.size":                          "two steps do not fill the store",
 	"empo algorithm.keep":                        groupsOf4,
 	"rubicon algorithm.keep":                     "graded rewards leave no group uniform",
-	"synlogic algorithm.state.level":             slowLevel,
 	"drive algorithm.clip_high":                  noneSolved,
 	"crew-dpo algorithm.keep":                    noPair,
 	"agent-rlvr algorithm.keep":                  noPair,
@@ -99,6 +98,7 @@ var doesNotAct = map[string]string{
 	"trapo algorithm.state.earlier":              "two steps make no two visits before the last one",
 	"co-reward algorithm.penalty":                firstVote,
 	"co-reward algorithm.beta":                   firstVote,
+	"guru reward":                                "its engine and the task agree on every program",
 	"gain-rl algorithm.state.level":              slowLevel,
 	"self-certainty algorithm.power":             "as self-certainty reward",
 	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
@@ -112,12 +112,14 @@ var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-
 // stands in for the task of every recipe.
 const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`
 
-// easyWorlds are problems of worlds that a tiny model learns the form of in a moment. They stand in for those of
-// recipes whose task is played in turns, by the task; the models begin from the recipe beside them.
-var easyWorlds = map[string]struct{ from, task string }{
-	"guess":   {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
-	"rooms":   {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
-	"library": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
+// easyOnes are problems of worlds and mixtures that a tiny model learns the form of in a moment. They stand in for
+// those of recipes with these tasks, by the task; the models begin from the recipe beside them.
+var easyOnes = map[string]struct{ from, task string }{
+	"guess":            {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
+	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=3 max_total=9 careless=0.5"}}`},
+	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
+	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
+	"library":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
 }
 
 // TestActs takes two steps of every stage of the recipes of published systems, with a tiny
@@ -135,10 +137,10 @@ func TestActs(t *testing.T) {
 	defer dev.Close()
 	start, rows, first := warmModel(t, dev), rowsOfAll(t), map[string][]rollout.Segment{}
 	controlled, unneeded := map[string]bool{}, maps.Clone(doesNotAct) // fields of recipes; keys
-	warm := map[string]string{}                                       // models that know the form of turns, by the world
-	world := func(name string) string {
+	warm := map[string]string{}                                       // models that know the form of answers to easyOnes
+	other := func(name string) string {
 		if warm[name] == "" {
-			warm[name] = warmWorld(t, dev, easyWorlds[name].from, easyWorlds[name].task)
+			warm[name] = warmWorld(t, dev, easyOnes[name].from, easyOnes[name].task)
 		}
 		return warm[name]
 	}
@@ -154,8 +156,8 @@ func TestActs(t *testing.T) {
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
 			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}}
-			if a.small(full, start, rows); full.Task.Episodic() != nil {
-				a.world(easyWorlds[full.Task.Name].task, world(full.Task.Name))
+			if a.small(full, start, rows); easyOnes[full.Task.Name].task != "" {
+				a.other(easyOnes[full.Task.Name].task, other(full.Task.Name))
 			}
 			all := a.changes(stageTrees(t, full), stageTrees(t, base))
 			if len(all) == 0 && p.Field != "evaluation" {
@@ -239,7 +241,6 @@ var notHere = map[string]string{
 	"invisible-leash": "nothing is evaluated here",
 	"math-beyond":     "nothing is evaluated here",
 	"parallel-r1":     "the tiny model writes no tags",
-	"four-habits":     "the demonstrations of the test's task have no habits",
 }
 
 // shows is an error if the metric in which a recipe is said to be seen has not moved.
@@ -289,8 +290,8 @@ func (m *remembered) Sample(ctx context.Context, requests []rollout.Request) ([]
 	return out, nil
 }
 
-// world puts an easy world in the place of the easy task, with a tiny model that knows the form of its turns.
-func (a *acting) world(task, start string) {
+// other puts one of easyOnes in the place of the easy task, with a tiny model that knows its form.
+func (a *acting) other(task, start string) {
 	a.sets[0], a.sets[1] = task, "model={path = "+strconv.Quote(start)+"}"
 	for i, set := range a.sets {
 		if at, limit := strings.CutSuffix(set, "sampling.max_completion_tokens=14"); limit {

@@ -49,6 +49,15 @@ func (c *chainSum) instruction() string {
 		`For "12+7-5-3:" the answer is 12+7=19-5=14-3=11`
 }
 
+func (p *program) instruction() string {
+	return `Write a function of x that has the given values. Answer with it and nothing else: f=x=> and an expression of x, whole numbers, +, -, * and parentheses, ` +
+		`without spaces. For "0>1,1>3:" an answer is f=x=>x*2+1`
+}
+
+func (t *trace) instruction() string {
+	return `Work out what the function returns for the number after the comma. Answer with the product, = and the value, and nothing else. For "f=x=>x*3+7,4:" the answer is 12=19`
+}
+
 func (c *composition) instruction() string {
 	return `Each capital is a function on strings of letters; a dot changes nothing. Apply them, the one next to the letters first. ` +
 		`Answer with the results and nothing else, with = between them, one for each capital or dot.`

@@ -10,7 +10,7 @@
 //
 // # Families
 //
-// countdown, countdown_search, chain_sum, composition, a mixture of them and all worlds are [Demonstrator]s: a fixed
+// countdown, countdown_search, chain_sum, composition, program, trace, a mixture of them and all worlds are [Demonstrator]s: a fixed
 // vocabulary and demonstrations for a model from random weights. The worlds, which [Worlds] lists, are
 // [Episodic]: their problems are episodes of several turns, in sums and library with a tool. In grid,
 // rooms, nim, tictactoe, critic, shop, forms and repair a turn is a move from one position to another;

@@ -18,7 +18,7 @@ import (
 
 func init() {
 	register(Family{
-		Name:    "mixture",
+		Name:    MixtureName,
 		Summary: "problems of several tasks, in one vocabulary",
 		Doc: `mixture: problems of several tasks for one model, each judged by its own.
 
@@ -28,8 +28,9 @@ func init() {
 The setting of names the tasks, with settings of their own after each, and shares how often
 each is drawn: by default all alike. A task has its own problems, held-out problems and
 demonstrations. The vocabulary is that of all together. The metadata of a problem has the
-task's name, kind, which formulas read as row.kind. rlzero eval RUN --task NAME measures a
-model on one of the tasks, or on another that its vocabulary has words for.
+task's name, kind, which formulas read as row.kind. rlzero eval and rlzero compare have the
+accuracy on each task; rlzero eval RUN --task NAME measures a model on one of them alone, or on
+another that its vocabulary has words for.
 
 Tasks that are played in turns, and tasks without demonstrations, are no part of a mixture.
 
@@ -48,6 +49,9 @@ Options: those of that verifier.
 func defaultMixture() *mixture {
 	return &mixture{Of: "countdown numbers=3; chain_sum terms=3"}
 }
+
+// MixtureName is the name of the task whose problems are those of several tasks.
+const MixtureName = "mixture"
 
 // mixture is the task "mixture".
 type mixture struct {
@@ -196,8 +200,21 @@ func (b *blend) of(row verify.Problem) (Demonstrator, error) {
 	return nil, fmt.Errorf("task mixture: row %q is of kind %s, which is no part of this mixture", row.ID, kind)
 }
 
+// KindOf is the name of the task that a row of a mixture belongs to; "" where t is no mixture.
+func KindOf(t Task, row verify.Problem) string {
+	m, mixed := t.(*mixture)
+	if !mixed {
+		return ""
+	}
+	part, err := m.blend().of(row)
+	if err != nil {
+		return ""
+	}
+	return part.Name()
+}
+
 // Name implements [Task].
-func (m *mixture) Name() string { return "mixture" }
+func (m *mixture) Name() string { return MixtureName }
 
 // Validate implements [Task].
 func (m *mixture) Validate() error { return m.blend().err }

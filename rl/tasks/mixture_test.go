@@ -88,7 +88,7 @@ func TestMixtureFaults(t *testing.T) {
 		`task countdown: unknown key nmbers; did you mean numbers?`:                     {Of: "countdown nmbers=2; chain_sum"},
 		`task countdown: max_total = 3 is out of range`:                                 {Of: "countdown max_total=3; chain_sum"},
 		`task gcd cannot be a part`:                                                     {Of: "gcd; chain_sum"},
-		`accepted: chain_sum, composition, countdown, countdown_search`:                 {Of: "nim; chain_sum"},
+		`accepted: chain_sum, composition, countdown, countdown_search, program, trace`: {Of: "nim; chain_sum"},
 		`task mixture cannot be a part`:                                                 {Of: "mixture; chain_sum"},
 		`shares = "1" is out of range; accepted: 2 numbers with commas between them`:    {Of: "countdown; chain_sum", Shares: "1"},
 		`shares = "1, x" is out of range; accepted: numbers from 0 to 1e9`:              {Of: "countdown; chain_sum", Shares: "1, x"},

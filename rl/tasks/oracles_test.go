@@ -34,6 +34,7 @@ var oracles = map[string]func(row verify.Problem, answer string) bool{
 	"jugs":                      jugsReach,
 	"kakurasu":                  digitsAs,
 	"knights_knaves":            rolesFollowNames,
+	"mixture":                   func(row verify.Problem, answer string) bool { return strings.HasSuffix(answer, "="+row.Answer) }, // a sum
 	"n_queens":                  queensAgree,
 	"number_filtering":          numbersAs(0, false),
 	"number_sorting":            numbersAs(0, false),

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -64,6 +65,7 @@ func defaultSearch() *search {
 // search is the task "countdown_search".
 type search struct {
 	Numbers   int     `toml:"numbers" range:"[2,4]" about:"number of given numbers"`
+	Fewest    int     `toml:"fewest" range:"[0,4]" about:"problems with fewer given numbers are drawn too, down to this many; 0: none"`
 	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest of the given numbers"`
 	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"largest total and target; at least max_number"`
 	Tries     int     `toml:"tries" range:"[1,8]" about:"attempts of a demonstration at most; 1: none goes back"`
@@ -88,6 +90,9 @@ func (s *search) Validate() error {
 	if err := settings.Check(s); err != nil {
 		return err
 	}
+	if s.Fewest == 1 || s.Fewest > s.Numbers {
+		return outOfRange("fewest", s.Fewest, fmt.Sprintf("0, or 2 to numbers = %d", s.Numbers))
+	}
 	return s.base().Validate()
 }
 
@@ -105,12 +110,22 @@ func (s *search) Difficulty() string {
 	if habits == nil {
 		habits = []string{"no habits"}
 	}
-	return fmt.Sprintf("%d numbers from 1 to %d, + and -, totals and targets from 1 to %d; demonstrations have %s, %.4g %% a wrong answer",
-		s.Numbers, s.MaxNumber, s.MaxTotal, strings.Join(habits, ", "), 100*s.Wrong)
+	numbers := strconv.Itoa(s.Numbers)
+	if s.Fewest > 0 {
+		numbers = fmt.Sprintf("%d to %d", s.Fewest, s.Numbers)
+	}
+	return fmt.Sprintf("%s numbers from 1 to %d, + and -, totals and targets from 1 to %d; demonstrations have %s, %.4g %% a wrong answer",
+		numbers, s.MaxNumber, s.MaxTotal, strings.Join(habits, ", "), 100*s.Wrong)
 }
 
 // Draw implements [Task]. The row's answer is the working that made the target.
-func (s *search) Draw(r *random.Rand, split Split) verify.Problem { return s.base().Draw(r, split) }
+func (s *search) Draw(r *random.Rand, split Split) verify.Problem {
+	problems := s.base()
+	if s.Fewest > 0 {
+		problems.Numbers = r.Between(s.Fewest, s.Numbers)
+	}
+	return problems.Draw(r, split)
+}
 
 // habits tells whether anything stands before the answer of a demonstration.
 func (s *search) habits() bool { return s.Tries > 1 || s.Verifies || s.Subgoals || s.Backward }
@@ -152,8 +167,8 @@ func (s *search) Demonstration(r *random.Rand, row verify.Problem) (string, erro
 	var target int
 	found, err := row.Field("numbers", &numbers)
 	other, err2 := row.Field("target", &target)
-	if !found || !other || err != nil || err2 != nil || len(numbers) != s.Numbers {
-		return "", fmt.Errorf("task countdown_search: row %q does not belong to this task: it does not have %d numbers and a target", row.ID, s.Numbers)
+	if !found || !other || err != nil || err2 != nil || len(numbers) > s.Numbers || len(numbers) < cmp.Or(s.Fewest, s.Numbers) {
+		return "", fmt.Errorf("task countdown_search: row %q does not belong to this task: it does not have %d to %d numbers and a target", row.ID, cmp.Or(s.Fewest, s.Numbers), s.Numbers)
 	}
 	leaves := s.leaves(r, numbers)
 	if r.Chance(s.Wrong) {

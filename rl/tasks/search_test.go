@@ -218,3 +218,33 @@ func TestSearchVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// TestFewer: with fewest, problems have fewer numbers too, all lengths alike, and are demonstrated and judged as the others.
+func TestFewer(t *testing.T) {
+	s := validated(t, &search{Numbers: 4, Fewest: 2, MaxNumber: 20, MaxTotal: 40, Tries: 2, Verifies: true})
+	drawn := map[int]int{}
+	const n = 900
+	for i := range n {
+		r := random.At(41, 0, uint64(i))
+		row := s.Draw(r, Train)
+		var numbers []int
+		if _, err := row.Field("numbers", &numbers); err != nil {
+			t.Fatal(err)
+		}
+		drawn[len(numbers)]++
+		said, err := s.Demonstration(r, row)
+		if err != nil || !s.Valid(row, said, true) || s.Verify(row, row.Answer, true).Verdict != verify.Right {
+			t.Fatalf("%s %q: %v", row.Question, said, err)
+		}
+	}
+	for k := 2; k <= 4; k++ {
+		if got := float64(drawn[k]) / n; math.Abs(got-1.0/3) > binomialBound(1.0/3, n) {
+			t.Errorf("%d numbers have the share %.3f", k, got)
+		}
+	}
+	for want, fewest := range map[string]int{"0, or 2 to numbers = 4": 1, "from 0 to 4": 5} {
+		if err := (&search{Numbers: 4, Fewest: fewest, MaxNumber: 20, MaxTotal: 40, Tries: 1}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("fewest = %d: %v, want %q", fewest, err, want)
+		}
+	}
+}
