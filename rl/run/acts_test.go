@@ -98,6 +98,8 @@ var doesNotAct = map[string]string{
 	"trapo algorithm.state.earlier":              "two steps make no two visits before the last one",
 	"co-reward algorithm.penalty":                firstVote,
 	"co-reward algorithm.beta":                   firstVote,
+	"autotriton reward":                          "what the start of the test writes has a product",
+	"acereason updates_per_rollout":              "few groups of programs differ: one update takes them all",
 	"guru reward":                                "its engine and the task agree on every program",
 	"gain-rl algorithm.state.level":              slowLevel,
 	"self-certainty algorithm.power":             "as self-certainty reward",
@@ -106,7 +108,7 @@ var doesNotAct = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "agent-rlvr": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -116,7 +118,8 @@ const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1,
 // those of recipes with these tasks, by the task; the models begin from the recipe beside them.
 var easyOnes = map[string]struct{ from, task string }{
 	"guess":            {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
-	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=3 max_total=9 careless=0.5"}}`},
+	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
+	"program":          {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
 	"library":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},

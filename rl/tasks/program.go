@@ -156,7 +156,10 @@ func (p *program) Name() string { return "program" }
 
 // Validate implements [Task].
 func (p *program) Validate() error {
-	return errors.Join(settings.Check(p), (*lines)(p).check())
+	if err := errors.Join(settings.Check(p), (*lines)(p).check()); err != nil {
+		return err
+	}
+	return probe(p.attempt)
 }
 
 // Difficulty implements [Task].
@@ -175,17 +178,17 @@ type programTest struct {
 }
 
 // Draw implements [Task]. The row's answer is a program, its metadata has the tests.
-func (p *program) Draw(r *random.Rand, split Split) verify.Problem {
-	return draw(r, split, func(r *random.Rand) (verify.Problem, bool) {
-		l, ok := (*lines)(p).draw(r, 1)
-		var tests []programTest
-		for _, x := range testedAt {
-			tests = append(tests, programTest{"f", []float64{float64(x)}, float64(l.at(x))})
-		}
-		id := fmt.Sprintf("0>%d,1>%d", l.start, l.at(1))
-		return verify.Problem{ID: id, Question: id + ":", Answer: l.text(),
-			Metadata: metadata(map[string]any{"factor": l.factor, "start": l.start, "falls": l.falls, "tests": tests})}, ok
-	})
+func (p *program) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, p.attempt) }
+
+func (p *program) attempt(r *random.Rand) (verify.Problem, bool) {
+	l, ok := (*lines)(p).draw(r, 1)
+	var tests []programTest
+	for _, x := range testedAt {
+		tests = append(tests, programTest{"f", []float64{float64(x)}, float64(l.at(x))})
+	}
+	id := fmt.Sprintf("0>%d,1>%d", l.start, l.at(1))
+	return verify.Problem{ID: id, Question: id + ":", Answer: l.text(),
+		Metadata: metadata(map[string]any{"factor": l.factor, "start": l.start, "falls": l.falls, "tests": tests})}, ok
 }
 
 // Demonstration implements [Demonstrator].
@@ -279,7 +282,12 @@ var _ Demonstrator = (*trace)(nil)
 func (t *trace) Name() string { return "trace" }
 
 // Validate implements [Task].
-func (t *trace) Validate() error { return errors.Join(settings.Check(t), (*lines)(t).check()) }
+func (t *trace) Validate() error {
+	if err := errors.Join(settings.Check(t), (*lines)(t).check()); err != nil {
+		return err
+	}
+	return probe(t.attempt)
+}
 
 // Difficulty implements [Task].
 func (t *trace) Difficulty() string {
@@ -287,14 +295,14 @@ func (t *trace) Difficulty() string {
 }
 
 // Draw implements [Task]. The row's answer is the value.
-func (t *trace) Draw(r *random.Rand, split Split) verify.Problem {
-	return draw(r, split, func(r *random.Rand) (verify.Problem, bool) {
-		x := r.Between(1, 9)
-		l, ok := (*lines)(t).draw(r, x)
-		id := fmt.Sprintf("%s,%d", l.text(), x)
-		return verify.Problem{ID: id, Question: id + ":", Answer: strconv.Itoa(l.at(x)),
-			Metadata: metadata(map[string]any{"factor": l.factor, "start": l.start, "falls": l.falls, "x": x})}, ok && (*lines)(t).inRange(x*l.factor)
-	})
+func (t *trace) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, t.attempt) }
+
+func (t *trace) attempt(r *random.Rand) (verify.Problem, bool) {
+	x := r.Between(1, 9)
+	l, ok := (*lines)(t).draw(r, x)
+	id := fmt.Sprintf("%s,%d", l.text(), x)
+	return verify.Problem{ID: id, Question: id + ":", Answer: strconv.Itoa(l.at(x)),
+		Metadata: metadata(map[string]any{"factor": l.factor, "start": l.start, "falls": l.falls, "x": x})}, ok && (*lines)(t).inRange(x*l.factor)
 }
 
 // Demonstration implements [Demonstrator].

@@ -82,3 +82,12 @@ func TestProgramsRun(t *testing.T) {
 		t.Errorf("of %d texts %d are programs, %d of them right: too few to tell", tried, programs, passed)
 	}
 }
+
+// TestFewPrograms: settings that leave one of the splits without a problem are refused, and drawing ends.
+func TestFewPrograms(t *testing.T) {
+	for _, task := range []Task{&program{MaxFactor: 1, MaxTotal: 1}, &program{MaxFactor: 3, MaxTotal: 2}} {
+		if err := task.Validate(); err == nil {
+			t.Errorf("%+v is accepted", task)
+		}
+	}
+}
