@@ -49,7 +49,7 @@ func (c *chainSum) instruction() string {
 		`For "12+7-5-3:" the answer is 12+7=19-5=14-3=11`
 }
 
-func (p *program) instruction() string {
+func (p *coding) instruction() string {
 	return `Write a function of x that has the given values. Answer with it and nothing else: f=x=> and an expression of x, whole numbers, +, -, * and parentheses, ` +
 		`without spaces. For "0>1,1>3:" an answer is f=x=>x*2+1`
 }

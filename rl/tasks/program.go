@@ -131,8 +131,8 @@ func (l *lines) vocabulary() []string {
 	return append(vocabulary(l.MaxTotal), "f", "x", "*", ",", "(", ")")
 }
 
-// lineOf is the line of a row of a task.
-func lineOf(task string, row verify.Problem) (line, error) {
+// lineOfRow is the line of a row of a task.
+func lineOfRow(task string, row verify.Problem) (line, error) {
 	var l line
 	for key, into := range map[string]any{"factor": &l.factor, "start": &l.start, "falls": &l.falls} {
 		if found, err := row.Field(key, into); !found || err != nil {
@@ -142,20 +142,20 @@ func lineOf(task string, row verify.Problem) (line, error) {
 	return l, nil
 }
 
-func defaultProgram() *program {
-	return &program{MaxFactor: 20, MaxTotal: 40, Careless: 0.4}
+func defaultProgram() *coding {
+	return &coding{MaxFactor: 20, MaxTotal: 40, Careless: 0.4}
 }
 
-// program is the task "program".
-type program lines
+// coding is the task "program".
+type coding lines
 
-var _ Demonstrator = (*program)(nil)
+var _ Demonstrator = (*coding)(nil)
 
 // Name implements [Task].
-func (p *program) Name() string { return "program" }
+func (p *coding) Name() string { return "program" }
 
 // Validate implements [Task].
-func (p *program) Validate() error {
+func (p *coding) Validate() error {
 	if err := errors.Join(settings.Check(p), (*lines)(p).check()); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (p *program) Validate() error {
 }
 
 // Difficulty implements [Task].
-func (p *program) Difficulty() string {
+func (p *coding) Difficulty() string {
 	return fmt.Sprintf("factors up to %d, values at 0 and 1 up to %d; demonstrations have %.4g %% random factors", p.MaxFactor, p.MaxTotal, 100*p.Careless)
 }
 
@@ -178,9 +178,9 @@ type programTest struct {
 }
 
 // Draw implements [Task]. The row's answer is a program, its metadata has the tests.
-func (p *program) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, p.attempt) }
+func (p *coding) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, p.attempt) }
 
-func (p *program) attempt(r *random.Rand) (verify.Problem, bool) {
+func (p *coding) attempt(r *random.Rand) (verify.Problem, bool) {
 	l, ok := (*lines)(p).draw(r, 1)
 	var tests []programTest
 	for _, x := range testedAt {
@@ -192,8 +192,8 @@ func (p *program) attempt(r *random.Rand) (verify.Problem, bool) {
 }
 
 // Demonstration implements [Demonstrator].
-func (p *program) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
-	l, err := lineOf("program", row)
+func (p *coding) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
+	l, err := lineOfRow("program", row)
 	if err == nil && r.Chance(p.Careless) {
 		l.factor = r.Between(1, p.MaxFactor)
 	}
@@ -201,7 +201,7 @@ func (p *program) Demonstration(r *random.Rand, row verify.Problem) (string, err
 }
 
 // Verify implements [Task].
-func (p *program) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
+func (p *coding) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
 		return verify.Reject(completion, programRule, "the completion does not end within its length limit")
 	}
@@ -232,19 +232,19 @@ func runTests(row verify.Problem, text string) verify.Verdict {
 }
 
 // Valid implements [Demonstrator]: it is a program.
-func (p *program) Valid(_ verify.Problem, completion string, ended bool) bool {
+func (p *coding) Valid(_ verify.Problem, completion string, ended bool) bool {
 	_, err := runProgram(completion, 0)
 	return ended && err == nil
 }
 
 // Vocabulary implements [Demonstrator].
-func (p *program) Vocabulary() []string { return (*lines)(p).vocabulary() }
+func (p *coding) Vocabulary() []string { return (*lines)(p).vocabulary() }
 
 // PromptTokens implements [Demonstrator]: 0>7,1>10:
-func (p *program) PromptTokens() int { return 8 }
+func (p *coding) PromptTokens() int { return 8 }
 
 // CompletionTokens implements [Demonstrator]: f=x=>x*3+7 and the end
-func (p *program) CompletionTokens() int { return 11 }
+func (p *coding) CompletionTokens() int { return 11 }
 
 // programVerifier is "task:program".
 type programVerifier struct{ exact verify.Verifier }
@@ -307,7 +307,7 @@ func (t *trace) attempt(r *random.Rand) (verify.Problem, bool) {
 
 // Demonstration implements [Demonstrator].
 func (t *trace) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
-	l, err := lineOf("trace", row)
+	l, err := lineOfRow("trace", row)
 	if err != nil {
 		return "", err
 	}
@@ -333,7 +333,7 @@ func (t *trace) Verify(row verify.Problem, completion string, ended bool) verify
 // Valid implements [Demonstrator]: the product, then a number.
 func (t *trace) Valid(row verify.Problem, completion string, ended bool) bool {
 	var x int
-	l, err := lineOf("trace", row)
+	l, err := lineOfRow("trace", row)
 	product, value, two := strings.Cut(completion, "=")
 	if found, wrong := row.Field("x", &x); err != nil || !found || wrong != nil || !two || !ended {
 		return false

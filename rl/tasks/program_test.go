@@ -26,7 +26,7 @@ func TestPrograms(t *testing.T) {
 		if i < len(right) {
 			want = verify.Right
 		}
-		if v := (&program{}).Verify(row, text, true); v.Verdict != want {
+		if v := (&coding{}).Verify(row, text, true); v.Verdict != want {
 			t.Errorf("%q: %+v, want %s", text, v, want)
 		}
 		if v := judge.Verify(row, text); v.Verdict != want {
@@ -85,7 +85,7 @@ func TestProgramsRun(t *testing.T) {
 
 // TestFewPrograms: settings that leave one of the splits without a problem are refused, and drawing ends.
 func TestFewPrograms(t *testing.T) {
-	for _, task := range []Task{&program{MaxFactor: 1, MaxTotal: 1}, &program{MaxFactor: 3, MaxTotal: 2}} {
+	for _, task := range []Task{&coding{MaxFactor: 1, MaxTotal: 1}, &coding{MaxFactor: 3, MaxTotal: 2}} {
 		if err := task.Validate(); err == nil {
 			t.Errorf("%+v is accepted", task)
 		}

@@ -44,7 +44,7 @@ func someTasks() map[string]Demonstrator {
 		"chain-sum-large": &chainSum{Terms: 8, MaxNumber: 999, MaxTotal: 1997, Careless: 0.5},
 		"composition":     defaultComposition(),
 		"program":         defaultProgram(),
-		"program-large":   &program{MaxFactor: 99, MaxTotal: 999, Careless: 1},
+		"program-large":   &coding{MaxFactor: 99, MaxTotal: 999, Careless: 1},
 		"trace":           defaultTrace(),
 		"trace-small":     &trace{MaxFactor: 3, MaxTotal: 9, Careless: 1},
 		"composed-small":  &composition{Letters: 2, MinDepth: 1, MaxDepth: 1},
