@@ -58,13 +58,13 @@ func TestRecipes(t *testing.T) {
 // TestStates: lists mark a thin recipe, show begins with its state, and --json has what the paper
 // does, what is scaled down, and for one that works the paper's formula with the key and the metric.
 func TestStates(t *testing.T) {
-	if _, list, _ := rlzero(t, "recipes"); !strings.Contains(list, " totrl*") || strings.Contains(list, " rloo*") || !strings.Contains(list, "\n* thin: ") {
+	if _, list, _ := rlzero(t, "recipes"); !strings.Contains(list, " autorule*") || strings.Contains(list, " rloo*") || !strings.Contains(list, "\n* thin: ") {
 		t.Errorf("thin recipes are not marked: %s", list)
 	}
-	if _, some, _ := rlzero(t, "recipes", "000-023"); !strings.Contains(some, "   totrl*  ") {
+	if _, some, _ := rlzero(t, "recipes", "000-026"); !strings.Contains(some, "   autorule*  ") {
 		t.Errorf("found by its id, it is not marked: %s", some)
 	}
-	if _, text, _ := rlzero(t, "recipes", "show", "totrl"); !strings.HasPrefix(text, "# State: thin: no branches") {
+	if _, text, _ := rlzero(t, "recipes", "show", "autorule"); !strings.HasPrefix(text, "# State: thin: three checks") {
 		t.Errorf("show begins with %.60q", text)
 	}
 	var e recipeEntry
