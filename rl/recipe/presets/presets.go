@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"embed"
 	"fmt"
 	"io/fs"
 	"path"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/BurntSushi/toml"
 )
+
+//go:embed *.toml */*.toml
+var files embed.FS
 
 // Preset is a recipe that comes with the program.
 type Preset struct {

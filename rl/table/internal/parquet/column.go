@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/bits"
 
-	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -274,7 +273,7 @@ func (c *column) inflate(buf, stored []byte, n int64) ([]byte, error) {
 	case codecGzip:
 		in, err = gzip.NewReader(bytes.NewReader(stored))
 	case codecBrotli:
-		in = brotli.NewReader(bytes.NewReader(stored))
+		in, err = unbrotli(bytes.NewReader(stored))
 	case codecZstd:
 		in, err = c.file.zstandard(bytes.NewReader(stored))
 	}

@@ -6,7 +6,7 @@
 //	    a row: one walk over the schema takes the entries of every leaf
 //
 // All physical types are read, all encodings but the deprecated BIT_PACKED levels, and
-// the codecs uncompressed, snappy, gzip, zstd, brotli and LZ4_RAW. Encrypted files are
+// the codecs uncompressed, snappy, gzip, zstd, LZ4_RAW and, outside the browser, brotli. Encrypted files are
 // refused.
 //
 // Values: integers, floats and decimals are JSON numbers, NaN and infinities null.

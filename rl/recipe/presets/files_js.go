@@ -1,6 +1,0 @@
-package presets
-
-import "embed"
-
-//go:embed *.toml
-var files embed.FS
