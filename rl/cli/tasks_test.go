@@ -30,7 +30,11 @@ func TestDrawnRows(t *testing.T) {
 					t.Errorf("%s, %s: %s", f.Name, form, text)
 				}
 				answer := line["answer"].(string)
-				switch f.Name {
+				task := f.Name
+				if kind, of := kindOf(line); of && f.Name == "mixture" { // the task that it was drawn from
+					task = kind
+				}
+				switch task {
 				case "countdown", "countdown_search":
 					line["completion"] = answer
 				case "chain_sum":
@@ -110,4 +114,11 @@ func TestShownTasks(t *testing.T) {
 			t.Errorf("%s: chat form %s", f.Name, chat.String())
 		}
 	}
+}
+
+// kindOf is the task that a row of a mixture was drawn from.
+func kindOf(line map[string]any) (kind string, there bool) {
+	metadata, _ := line["metadata"].(map[string]any)
+	kind, there = metadata["kind"].(string)
+	return kind, there
 }
