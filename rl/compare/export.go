@@ -68,7 +68,7 @@ func (c *Comparison) LaTeX() string {
 		b.WriteString(latex.Replace(arm.name))
 		var below strings.Builder
 		for _, l := range arm.lines {
-			b.WriteString(" & " + latex.Replace(l.Mean))
+			b.WriteString(" & " + strings.ReplaceAll(minus.Replace(l.Mean), "–", "--"))
 			if l.Spread != "" && l.Spread != "–" {
 				b.WriteString(` $\pm$ ` + l.Spread)
 			}

@@ -206,7 +206,7 @@ var table = []Metric{
 		"Should be 0."},
 
 	{"clip/NAME", "share of values", "values that the clips in the recipe's own formula NAME bound; only for parts of the loss that the recipe writes itself",
-		"Of a ratio usually 0 to 0.2. A clip that never acts has no effect, and one that bounds most of what it reads leaves little to learn from."},
+		"Of a ratio usually 0 to 0.2, as policy/clip_fraction, which counts only the side where clipping acts. A clip that is always 0 here has no effect."},
 	{"my/NAME", "", "a metric of the recipe, from [stage.algorithm] metrics",
 		"Its formula is in the recipe."},
 

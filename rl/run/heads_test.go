@@ -203,8 +203,8 @@ sampling = {max_completion_tokens = 4}
 "my/same" = "step_mean(last(rm) == reward)"
 `
 
-// TestPairs: a reward model learns from the pairs of a file which answer is better, also of held-out
-// ones, and begins with no opinion; then it pays.
+// TestPairs: a reward model learns from the pairs of a file which answer is better, by comparing the two
+// and by each alone, also of held-out pairs, and begins with no opinion; then it pays.
 func TestPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains a chat model")
@@ -215,21 +215,25 @@ func TestPairs(t *testing.T) {
 		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
 	}
 	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
-	dir := filepath.Join(t.TempDir(), "run")
-	_, err := chatRun(t, dir, start, data, pairsText, false)
-	must(t, err)
-	all := metricRows(t, dir, "preference/accuracy")
-	first, last := all[0], all[len(all)-1]
-	if len(all) != 8 || first["policy/loss"] != math.Ln2 || first["preference/margin"] != 0.0 {
-		t.Errorf("%d steps; the first: %v", len(all), first)
-	}
-	if last["eval/preference_accuracy"] != 1.0 || last["eval/preference_margin"].(float64) <= 0 || last["policy/loss"].(float64) >= math.Ln2 {
-		t.Errorf("the last step: %v", last)
-	}
-	for _, row := range metricRows(t, dir, "my/same") {
-		if row["my/same"] != 1.0 || row["reward/mean"] == 0.0 {
-			t.Errorf("step %v: %v", row["step"], row)
-		}
+	for preset, margins := range map[string]bool{"bradley_terry": true, "pointwise": false} {
+		t.Run(preset, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			_, err := chatRun(t, dir, start, data, strings.Replace(pairsText, "bradley_terry", preset, 1), false)
+			must(t, err)
+			all := metricRows(t, dir, "preference/accuracy")
+			first, last := all[0], all[len(all)-1]
+			if len(all) != 8 || math.Abs(first["policy/loss"].(float64)-math.Ln2) > 1e-15 || margins && first["preference/margin"] != 0.0 {
+				t.Errorf("%d steps; the first: %v", len(all), first)
+			}
+			if margin, _ := last["eval/preference_margin"].(float64); last["eval/preference_accuracy"] != 1.0 || margins && margin <= 0 || last["policy/loss"].(float64) >= math.Ln2 {
+				t.Errorf("the last step: %v", last)
+			}
+			for _, row := range metricRows(t, dir, "my/same") {
+				if row["my/same"] != 1.0 || row["reward/mean"] == 0.0 {
+					t.Errorf("step %v: %v", row["step"], row)
+				}
+			}
+		})
 	}
 }
 
