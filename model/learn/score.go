@@ -54,14 +54,19 @@ func (t *Trainer) Head() (*hf.Head, error) {
 	return hf.NewHead(weight, bias[0]), nil
 }
 
-// SetHead overwrites the value head.
-func (t *Trainer) SetHead(h *hf.Head) error {
+// HeadTensors lists a head as [Trainer.ValueTensors] lists the value head.
+func (t *Trainer) HeadTensors(h *hf.Head) []hf.NamedTensor {
 	tensors := t.ValueTensors()
 	weight, bias := h.Linear()
 	tensors[0].Data = func() ([]float32, error) { return weight, nil }
 	tensors[1].Data = func() ([]float32, error) { return []float32{bias}, nil }
+	return tensors
+}
+
+// SetHead overwrites the value head.
+func (t *Trainer) SetHead(h *hf.Head) error {
 	var file bytes.Buffer
-	if err := hf.WriteSafetensors(&file, tensors); err != nil {
+	if err := hf.WriteSafetensors(&file, t.HeadTensors(h)); err != nil {
 		return err
 	}
 	ts, err := hf.ReadTensors("the head", bytes.NewReader(file.Bytes()), int64(file.Len()))

@@ -19,6 +19,7 @@ type average struct {
 	scoring
 	weights *learn.Average
 	policy  *Policy
+	name    string
 	file    string
 	spec    *recipe.Member // nil: it is the average that every run can have
 	learns  bool
@@ -37,7 +38,7 @@ func openAverage(o opening) (member, error) {
 		weights.Close()
 		return nil, err
 	}
-	a := &average{scoring: scoring{scorer: scorer}, weights: weights, policy: o.policy, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
+	a := &average{scoring: scoring{scorer: scorer}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
 	if o.spec != nil && o.spec.Head {
 		a.head, a.headFile = hf.NewHead(make([]float32, o.config.Width), 0), recipe.MemberHead(o.name)
 	}
@@ -80,6 +81,11 @@ func (a *average) made(stage int) error {
 
 func (a *average) trade() error {
 	a.policy.version++ // what was drawn before is of other weights
+	return a.exchange()
+}
+
+// exchange is trade where nothing was drawn before.
+func (a *average) exchange() error {
 	if a.head != nil {
 		mine := a.head
 		var err error
@@ -90,28 +96,50 @@ func (a *average) trade() error {
 			return err
 		}
 	}
+	if a.policy.guest == a {
+		a.policy.guest = nil
+	} else {
+		a.policy.guest = a
+	}
 	return a.weights.Exchange()
 }
 
-// Save implements [Keeper].
+// Save implements [Keeper]: the member's own weights and head, also while it is the policy's guest.
 func (a *average) Save() (map[string]func(io.Writer) error, error) {
-	files := map[string]func(io.Writer) error{a.file: tensorFile(a.weights.Tensors())}
-	if a.head != nil {
-		files[a.headFile] = tensorFile(a.head.Tensors())
+	weights, head := a.weights.Tensors(), a.head
+	if a.policy.guest == a {
+		weights = a.policy.seat()
+		if head != nil {
+			var err error
+			if head, err = a.policy.trainer.Head(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	files := map[string]func(io.Writer) error{a.file: tensorFile(weights)}
+	if head != nil {
+		files[a.headFile] = tensorFile(head.Tensors())
 	}
 	return files, nil
 }
 
-// Load implements [Keeper].
+// Load implements [Keeper]. The policy is loaded first.
 func (a *average) Load(dir string) error {
 	err := readTensors(filepath.Join(dir, filepath.FromSlash(a.file)), a.weights.SetTensors)
-	if err != nil || a.head == nil {
+	if err == nil && a.head != nil {
+		err = readTensors(filepath.Join(dir, filepath.FromSlash(a.headFile)), func(ts *hf.TensorSet) (err error) {
+			a.head, err = hf.ReadHead(ts, a.policy.Model.Config.Width)
+			return err
+		})
+	}
+	if err != nil {
 		return err
 	}
-	return readTensors(filepath.Join(dir, filepath.FromSlash(a.headFile)), func(ts *hf.TensorSet) (err error) {
-		a.head, err = hf.ReadHead(ts, a.policy.Model.Config.Width)
-		return err
-	})
+	state, err := readPolicyState(dir)
+	if err == nil && state.Guest == a.name {
+		err = a.exchange()
+	}
+	return err
 }
 
 func (a *average) close() {

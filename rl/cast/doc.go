@@ -26,9 +26,10 @@
 // programs can still open the folder as a model.
 //
 // A stage that trains a named copy exchanges its weights with those of the policy ([Cast.Begin]):
-// optimizer, sampler and checkpoints serve whoever is trained, and the policy lies in the other's
-// place meanwhile. The heads change places too: that of a copy is the trainer's value head as long as
-// the copy learns. Elsewhere a head reads final hidden states on the host.
+// optimizer, sampler and workers serve whoever is trained, and the policy lies in the other's place
+// meanwhile. The heads change places too: that of a copy is the trainer's value head as long as the
+// copy learns. Elsewhere a head reads final hidden states on the host. In a checkpoint each file has
+// the model that it is named after, whoever is trained: the folder is always the policy.
 //
 // No package of the training loop below this one knows package model. This one turns views of
 // package rollout into the trainer's sequences, and the sampler's completions into segments.

@@ -113,7 +113,7 @@ type renewed interface {
 }
 
 // learning is a member that stages train. Whoever is trained sits where the policy was opened, with
-// optimizer, sampler and checkpoints; the policy lies in its place meanwhile.
+// optimizer, sampler and workers; the policy lies in its place meanwhile.
 type learning interface {
 	// made makes it of the policy if the stage with an index is the first that uses it.
 	made(stage int) error

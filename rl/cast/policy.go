@@ -35,10 +35,11 @@ const (
 type Policy struct {
 	Model   *model.Model
 	trainer *learn.Trainer
-	valued  bool // the trainer has a value head
-	fresh   bool // made from random weights, which no folder has
-	version int  // updates since the run began
-	rows    int  // of the last update
+	valued  bool     // the trainer has a value head
+	fresh   bool     // made from random weights, which no folder has
+	version int      // updates since the run began
+	rows    int      // of the last update
+	guest   *average // that a stage trains in the policy's place, whose weights and head lie in its own; nil: there is none
 }
 
 // openPolicy opens the policy as it is before the first update.
@@ -147,8 +148,9 @@ func (p *Policy) Weights() ([]byte, error) {
 
 // policyState is what a checkpoint knows about a policy besides its tensors.
 type policyState struct {
-	Updates int `json:"updates"` // of the stage's optimizer
-	Version int `json:"version"` // updates since the run began
+	Updates int    `json:"updates"`         // of the stage's optimizer
+	Version int    `json:"version"`         // updates since the run began
+	Guest   string `json:"guest,omitempty"` // the member in its place, to which the optimizer's state belongs
 }
 
 func readPolicyState(dir string) (s policyState, err error) {
@@ -169,6 +171,30 @@ func SavedVersion(dir string) (int, error) {
 	return s.Version, err
 }
 
+// seat are the tensors where the policy was opened, of whoever is trained.
+func (p *Policy) seat() []hf.NamedTensor {
+	if adapter := p.Model.AdapterTensors(); adapter != nil {
+		return adapter
+	}
+	return p.Model.Tensors()
+}
+
+// own are the policy's tensors, wherever they lie.
+func (p *Policy) own() []hf.NamedTensor {
+	if p.guest != nil {
+		return p.guest.weights.Tensors()
+	}
+	return p.seat()
+}
+
+// head are the tensors of the policy's value head, wherever it lies.
+func (p *Policy) head() []hf.NamedTensor {
+	if p.guest != nil && p.guest.head != nil {
+		return p.trainer.HeadTensors(p.guest.head)
+	}
+	return p.trainer.ValueTensors()
+}
+
 // Folder returns what writes each file of the policy as it is now: a Hugging Face folder, or, where
 // an adapter is trained, a PEFT folder, which names the model it belongs to; the model's own weights
 // are there too if no other folder has them.
@@ -177,16 +203,21 @@ func (p *Policy) Folder() (map[string]func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, updates := p.trainer.OptimizerState()
+	state := policyState{Version: p.version}
+	_, state.Updates = p.trainer.OptimizerState()
+	if p.guest != nil {
+		state.Guest = p.guest.name
+	}
 	files := map[string]func(io.Writer) error{
-		policyFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(policyState{updates, p.version}) },
+		policyFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(state) },
 	}
-	adapter := p.Model.AdapterTensors()
-	if adapter != nil {
-		files[adapterFile] = tensorFile(adapter)
-	}
-	if adapter == nil || p.fresh {
-		files[weightsFile] = tensorFile(p.Model.Tensors())
+	if p.Model.AdapterTensors() == nil {
+		files[weightsFile] = tensorFile(p.own())
+	} else {
+		files[adapterFile] = tensorFile(p.own())
+		if p.fresh {
+			files[weightsFile] = tensorFile(p.Model.Tensors())
+		}
 	}
 	for name, data := range small {
 		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
@@ -195,7 +226,7 @@ func (p *Policy) Folder() (map[string]func(io.Writer) error, error) {
 }
 
 // Save implements [Keeper]: the folder, and beside it the optimizer's state and the value head, if
-// there is one.
+// there is one. Weights and head are the policy's, also while another member is trained in its place.
 func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	files, err := p.Folder()
 	if err != nil {
@@ -204,13 +235,13 @@ func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	moments, _ := p.trainer.OptimizerState()
 	files[optimizerFile] = tensorFile(moments)
 	if p.valued {
-		files[valueFile] = tensorFile(p.trainer.ValueTensors())
+		files[valueFile] = tensorFile(p.head())
 	}
 	return files, nil
 }
 
 // Load implements [Keeper]. It refuses a checkpoint with another config or
-// tokenizer than the policy has.
+// tokenizer than the policy has. A guest takes its place again when it is loaded itself.
 func (p *Policy) Load(dir string) error {
 	if err := p.sameFiles(dir); err != nil {
 		return err
@@ -219,7 +250,7 @@ func (p *Policy) Load(dir string) error {
 	if err != nil {
 		return err
 	}
-	p.version = state.Version
+	p.version, p.guest = state.Version, nil
 	if p.Model.AdapterTensors() != nil {
 		err = readTensors(filepath.Join(dir, adapterFile), p.Model.SetAdapterTensors)
 	} else {

@@ -131,12 +131,12 @@ func export(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
+	defer func() { f.Tensors.Close() }() // of the policy, or of the member in its place
 	if name := c.String("member"); name != "" {
 		if err := takeMember(f, found.Dir, name, format); err != nil {
 			return fmt.Errorf("%w: --member %s: %w", lines.ErrInput, name, err)
 		}
 	}
-	defer f.Tensors.Close()
 	files, err := exportAs(c, f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), format, typ)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)

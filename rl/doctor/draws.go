@@ -108,8 +108,15 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 		return err
 	}
 	s := &cast.Sampler{Engine: e, Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(d.recipe.Seed) }}
+	who := recipe.PolicyModel
 	for _, sit := range all {
 		d.sittings++
+		if by := sit.drawer(d.recipe, state); by != who {
+			if err := cast.Take(m, dir, by); err != nil {
+				return fmt.Errorf("%w: %w", lines.ErrInput, err)
+			}
+			who = by
+		}
 		found, differs, err := sit.check(ctx, s, m, renderer)
 		if err != nil {
 			return err

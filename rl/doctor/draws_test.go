@@ -24,7 +24,13 @@ import (
 // drawnRun is a run of a warm-up and three RL steps, each with a checkpoint.
 func drawnRun(t *testing.T, sets ...string) string {
 	t.Helper()
-	r, err := recipe.Load(preset, slices.Concat(brief, sets, []string{
+	return drawnBy(t, "base = '"+preset+"'\n", sets...)
+}
+
+// drawnBy is such a run of a recipe over the preset.
+func drawnBy(t *testing.T, text string, sets ...string) string {
+	t.Helper()
+	r, err := recipe.Parse("drawn.toml", text, slices.Concat(brief, sets, []string{
 		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
 		"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3",
 		"stage.rl.steps=3", "stage.rl.checkpoint_every=1", "stage.rl.sampling.temperature=0.8", "stage.rl.sampling.top_p=0.95",
@@ -192,6 +198,48 @@ func TestDrawsAdapter(t *testing.T) {
 	}
 	if r := draws(t, drawnRun(t, "model.lora.rank=4", "model.dtype=bf16")); !r.OK || len(r.Checks) != 6 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestDrawsTrained: what a model beside the policy drew while a stage trained it is drawn again with its
+// weights, and what the policy drew before and after with the policy's.
+func TestDrawsTrained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a run of its own; TestDraws does too")
+	}
+	const text = "base = '" + preset + `'
+[models.teacher]
+copy = "policy"
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "teach"
+kind = "rl"
+trains = "teacher"
+steps = 2
+prompts_per_step = 4
+group_size = 4
+reward = "random"
+eval_every = 0
+checkpoint_every = 1
+optimizer = {lr = 0.03, warmup_steps = 0}
+[[stage]]
+name = "rl"
+[stage.algorithm]
+penalty = "0.05*square(logp - teacher)/2"
+`
+	for kind, more := range map[string][]string{"whole": nil, "adapter": {"model.lora.rank=4", "model.dtype=bf16"}} {
+		var names []string
+		for _, c := range draws(t, drawnBy(t, text, append(more, "checkpoint.keep=1000")...)).Checks {
+			names = append(names, c.Name)
+			if !c.OK {
+				t.Errorf("%s: %s: %s", kind, c.Name, c.Detail)
+			}
+		}
+		want := []string{"this device", "step 9", "evaluation after warm-up", "step 10", "step 11", "evaluation after teach", "step 12", "step 13", "evaluation after rl"}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: checks %q, want %q", kind, names, want)
+		}
 	}
 }
 

@@ -60,7 +60,19 @@ type sitting struct {
 	lines  []logged
 }
 
-// sittingsOf are those that were drawn with the weights of a checkpoint.
+// drawer is the model of the run that drew a sitting, of those that a checkpoint has: the one that the
+// stage trains, or the policy, of which that is made when the first stage begins that uses it.
+func (s *sitting) drawer(r *recipe.Recipe, at run.State) string {
+	stage := s.key.Stage
+	name := r.Stages[stage].Learner()
+	after := s.key.Purpose == random.HeldOut && s.key.Step == train.AfterStage
+	if name != recipe.PolicyModel && !after && !(at.Began && at.At.Stage == stage) && r.FirstUse(name) >= stage {
+		return recipe.PolicyModel
+	}
+	return name
+}
+
+// sittingsOf are those that were drawn with weights of a checkpoint.
 func sittingsOf(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 	out, err := steps(dir, checkpoint, r, s)
 	if err != nil {

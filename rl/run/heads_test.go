@@ -52,7 +52,7 @@ reward = "rm + 0.5*truncated"
 `
 
 // TestHeadLearns: a copy with a head learns to score in a stage of its own, while the policy and its
-// weights stay as they are; then a reward is what it says after the last token, which is also what the
+// weights stay as they are, and each checkpoint has both under their own names; then a reward is what it says after the last token, which is also what the
 // fact of its name says of that token. A run that is killed comes to the same bytes. Written as a
 // folder it says the same in another run.
 func TestHeadLearns(t *testing.T) {
@@ -66,7 +66,7 @@ func TestHeadLearns(t *testing.T) {
 		must(t, err)
 		return data
 	}
-	const warm, taught = 5 + 3, 5 + 3 + 3
+	const warm, taught = 5 + 3, 5 + 3 + 3 // the last steps of the warm-up, and of the reward model
 	head := func(step int) *hf.Head {
 		data := file(step, recipe.MemberHead("rm"))
 		ts, err := hf.ReadTensors("head", bytes.NewReader(data), int64(len(data)))
@@ -75,16 +75,24 @@ func TestHeadLearns(t *testing.T) {
 		must(t, err)
 		return h
 	}
-	if weight, _ := head(taught + 1).Linear(); !slices.ContainsFunc(weight, func(x float32) bool { return x != 0 }) {
-		t.Error("the head has not learned")
+	for step := warm + 1; step <= taught; step++ { // checkpoints of the stage itself, and the one at its end
+		if weight, _ := head(step).Linear(); !slices.ContainsFunc(weight, func(x float32) bool { return x != 0 }) {
+			t.Errorf("step %d: the head has not learned", step)
+		}
+		if !bytes.Equal(file(step, hf.WeightsFile), file(warm, hf.WeightsFile)) {
+			t.Errorf("step %d: the policy has changed while the reward model learned", step)
+		}
+		if bytes.Equal(file(step, recipe.MemberWeights("rm")), file(step-1, recipe.MemberWeights("rm"))) {
+			t.Errorf("step %d: the reward model has not learned", step)
+		}
+		if !bytes.Equal(file(step, "trainer/value.safetensors"), file(warm, "trainer/value.safetensors")) {
+			t.Errorf("step %d: the policy's own head has changed while the reward model learned", step)
+		}
 	}
 	if before, _ := head(warm).Linear(); slices.ContainsFunc(before, func(x float32) bool { return x != 0 }) {
 		t.Errorf("the head begins as %v", before)
 	}
-	switch weights := "model.safetensors"; {
-	case !bytes.Equal(file(taught, recipe.MemberWeights("rm")), file(warm, weights)):
-		t.Error("the policy has changed while the reward model learned")
-	case !bytes.Equal(file(taught+4, recipe.MemberWeights("rm")), file(taught, weights)):
+	if !bytes.Equal(file(taught+4, recipe.MemberWeights("rm")), file(taught, recipe.MemberWeights("rm"))) {
 		t.Error("the reward model has changed while the policy learned")
 	}
 	rows := metricRows(t, dir, "my/same")

@@ -188,7 +188,7 @@ penalty = "0.05*square(logp - teacher)/2"
 `
 
 // TestTrains: a stage that trains another model draws with it, evaluates and saves it, and leaves the
-// policy as it was, to the byte; the policy goes on from there. Sampler and trainer agree to the bit
+// policy as it was, to the byte, which is the model of each checkpoint; the policy goes on from there. Sampler and trainer agree to the bit
 // through all exchanges, and a run that is killed comes to the same bytes.
 func TestTrains(t *testing.T) {
 	if testing.Short() {
@@ -209,11 +209,11 @@ func TestTrains(t *testing.T) {
 				return string(data)
 			}
 			const warm, teach = 5 + 3, 5 + 3 + 2
-			policy, teacher := file(warm, weights), file(teach, weights)
+			policy, teacher := file(warm, weights), file(teach, other)
 			switch {
 			case policy == teacher:
 				t.Error("the teacher has not learned")
-			case file(teach-1, other) != policy || file(teach, other) != policy:
+			case file(teach-1, weights) != policy || file(teach, weights) != policy:
 				t.Error("the policy has changed while the teacher learned")
 			case file(teach+1, other) != teacher || file(teach+4, other) != teacher:
 				t.Error("the teacher has changed while the policy learned")
