@@ -57,6 +57,7 @@ func TestHeadLosses(t *testing.T) {
 	pairs := scored{[]int{0, 0, 1, 1}, []float64{1, 0, 0, 1}, [][]float64{{3, 0.7}, {-0.4}, {1, 2, 1.25}, {0.5, -0.5}}}
 	groups := scored{[]int{0, 0, 0, 0}, []float64{1, 0, 0, 1}, [][]float64{{0.7}, {-0.4}, {1, 1.25}, {0.5, -0.5}}}
 	more := scored{[]int{0, 0, 1, 1, 1}, []float64{0, 0, 1, 0, 0}, [][]float64{{9}, {0}, {2}, {1}, {-1}}}
+	between := scored{[]int{0, 0, 1, 1, 2, 2, 3, 3}, []float64{0.2, 0.5, 0, 0.5, 1, 0.5, 1, 0}, [][]float64{{1}, {2}, {1}, {2}, {1}, {2}, {-0.5}, {0.5}}} // only the last group has a right and a wrong one
 	for _, c := range []struct {
 		about, preset string
 		changes       map[string]string
@@ -73,6 +74,8 @@ func TestHeadLosses(t *testing.T) {
 			map[string]float64{"preference/one_of_n": 0, "preference/reciprocal_rank": 0.5}},
 		{"groups without a right completion", "bradley_terry", map[string]string{"pair": "scored_group"}, 0, more, -(logSigmoid(1) + logSigmoid(3)) / 2,
 			map[string]float64{"preference/one_of_n": 1, "preference/reciprocal_rank": 1, "preference/chance_of_n": 1.0 / 3}},
+		{"groups with other rewards than 0 and 1", "bradley_terry", map[string]string{"pair": "scored_group"}, 0, between, -(2*logSigmoid(1) + 2*logSigmoid(-1)) / 4,
+			map[string]float64{"preference/one_of_n": 0, "preference/reciprocal_rank": 0.5, "preference/chance_of_n": 0.5}},
 		{"alone", "pointwise", nil, 0, pairs, -(logSigmoid(0.7) + logSigmoid(0.4) + logSigmoid(-1.25) + logSigmoid(-0.5)) / 4,
 			map[string]float64{"preference/accuracy": 0.5}},
 	} {
