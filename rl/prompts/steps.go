@@ -56,17 +56,18 @@ func (r *Renderer) stepped(row verify.Problem) ([]Choice, error) {
 	for i := range c.Labels {
 		c.Labels[i] = math.NaN()
 	}
-	at, end, step := 0, len(steps[0])+1, 0 // bytes of the text so far, and where the step ends with its line feed
+	// Line feeds are counted, which are the same in whatever form a tokenizer writes letters.
+	at, end, step := 0, strings.Count(steps[0], "\n")+1, 0 // line feeds so far, and the one that ends the step
 	for i, piece := range r.Pieces(lesson.IDs[span.From:span.To]) {
-		at += len(piece)
+		at += strings.Count(piece, "\n")
 		for step < len(steps)-1 && at >= end {
 			c.Labels[i] = labels[step] // of steps that end in one token the last
 			step++
-			end += len(steps[step]) + 1
+			end += strings.Count(steps[step], "\n") + 1
 		}
 	}
-	if step < len(steps)-1 {
-		return nil, fmt.Errorf("%w: the tokens of the text do not spell it, so the ends of its steps are not known", errSteps)
+	if step < len(steps)-1 || at != end-1 {
+		return nil, fmt.Errorf("%w: the tokens of the text have other line feeds than it, so the ends of its steps are not known", errSteps)
 	}
 	c.Labels[len(c.Labels)-1] = labels[step]
 	for _, x := range labels {
