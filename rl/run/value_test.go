@@ -1,7 +1,10 @@
 package run
 
 import (
+	"bytes"
+	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -78,5 +81,50 @@ func TestCriticLearns(t *testing.T) {
 	}
 	if first, last := explained("1"), explained("40"); math.Abs(first) > 0.1 || last < 0.5 {
 		t.Errorf("explained variance %v at first, %v after 40 steps", first, last)
+	}
+}
+
+// TestCriticRests: a stage of rows whose loss reads no head leaves the critic of an earlier stage as it is,
+// also where weights decay.
+func TestCriticRests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains")
+	}
+	dir := t.TempDir()
+	must(t, trainText(t, tester(t), dir, `
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rl"
+reward = "random"
+[stage.algorithm]
+preset = "ppo"
+loss = "token_mean(weight*policy + penalty) + value_coef*token_mean(value_loss)"
+[[stage]]
+name = "again"
+kind = "sft"
+batch_size = 4
+test_every = 2
+hold_steps = 1
+decay_steps = 1
+checkpoint_every = 1
+[stage.optimizer]
+lr = 1e-2
+weight_decay = 0.1
+warmup_steps = 0
+`, false))
+	head := func(step int) []byte {
+		data, err := os.ReadFile(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", step), "trainer", "value.safetensors"))
+		must(t, err)
+		return data
+	}
+	learned := head(smallRunSteps)
+	if bytes.Equal(learned, head(smallRunSteps-4)) {
+		t.Error("the critic has not learned")
+	}
+	for step := smallRunSteps + 1; step <= smallRunSteps+2; step++ {
+		if !bytes.Equal(head(step), learned) {
+			t.Errorf("step %d: the critic has changed", step)
+		}
 	}
 }

@@ -144,7 +144,9 @@ func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
 		return b, m, err
 	}
 	h := optimizer(v.stage.Optimizer, lr)
-	h.ValueLR = lr
+	if slices.Contains(s.reads, "score") { // else the head is one that other stages train
+		h.ValueLR = lr
+	}
 	if m.norm, err = b.apply(h); err != nil {
 		return b, m, err
 	}
