@@ -367,4 +367,8 @@ func TestHeads(t *testing.T) {
 	if err != nil || scores[0].Reward != 3 || scores[1].NotScored != "rm: too long" {
 		t.Errorf("%+v (%v)", scores, err)
 	}
+	scores, err = p.Score(Batch{Step: 1, Steps: 1, Completions: []Completion{{Path: rollout.Path{Verdicts: make([]verify.Verdict, 1)}}}})
+	if err != nil || scores[0].NotScored != "rm: no model was asked" {
+		t.Errorf("where nobody was asked: %+v (%v)", scores, err)
+	}
 }

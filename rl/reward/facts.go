@@ -181,12 +181,18 @@ func lines(text string) int {
 type batch struct {
 	Batch
 	terms []string // task and the declared verifiers, as the columns of verdicts
+	heads []string // models whose heads are asked
 	first []int    // [group] its first completion
 	group []int    // [completion] the number of its group, in the order of the first ones
 }
 
-func newBatch(in Batch, terms []string) *batch {
+func newBatch(in Batch, terms []string, models []Model) *batch {
 	b := &batch{Batch: in, terms: terms}
+	for _, m := range models {
+		if m.Head {
+			b.heads = append(b.heads, m.Name)
+		}
+	}
 	place := map[int]int{}
 	for i := range in.Completions {
 		id := in.Completions[i].Group
@@ -244,7 +250,7 @@ func (b *batch) columns(c formula.Call) []formula.Column {
 	if i := slices.IndexFunc(facts, func(f fact) bool { return f.Name == c.Fact }); i >= 0 {
 		return []formula.Column{facts[i].column(b, c)}
 	}
-	if slices.ContainsFunc(b.Completions, func(x Completion) bool { _, asked := x.Asked[c.Fact]; return asked }) {
+	if slices.Contains(b.heads, c.Fact) {
 		return []formula.Column{b.asked(c.Fact, c.Fact)}
 	}
 	of, name, _ := strings.Cut(c.Fact, ".")

@@ -137,7 +137,7 @@ type Term struct {
 // Score gives every completion of a step its reward, in their order. The error is arithmetic on
 // numbers of the run that gives none, such as (step - 1)/(step - 1) in step 1.
 func (p *Program) Score(in Batch) ([]Score, error) {
-	b := newBatch(in, p.names)
+	b := newBatch(in, p.names, p.models)
 	table, err := b.table(p.formula, append([]string{rewardPart}, p.named...))
 	if err != nil {
 		return nil, err
