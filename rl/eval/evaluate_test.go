@@ -1,7 +1,10 @@
 package eval
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,7 +107,38 @@ func TestTasksOfMixture(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, table)
 		}
 	}
+	r.kinds = []string{"countdown_search", "sums", "sums"}
+	for _, want := range []string{"\ncountdown_search   50.0 %", "\nsums               50.0 %", "\nmean@2             50.0 %", "\nlength              2.0 tokens"} {
+		if table := r.Table(); !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	r.kinds = []string{"sums", "programs", "sums"}
 	if raw, err := r.MarshalJSON(); err != nil || !strings.Contains(string(raw), `"tasks":{"programs":1,"sums":0.25}`) {
 		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+// TestDoubtNamesFlag: rows that a verifier reads otherwise than they may be meant are told with the flag
+// that has an effect beside those that were given.
+func TestDoubtNamesFlag(t *testing.T) {
+	var rows strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&rows, "{\"question\":\"When, %d?\",\"answer\":\"08:%02d\"}\n", i, i)
+	}
+	data := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(data, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]Subject{
+		"; --verifier exact compares the texts":          {Data: data, Verifier: "math"},
+		"; --set task.verifier=exact compares the texts": {Data: data, Set: []string{"task.verifier=math"}},
+	} {
+		var told []string
+		e := &Evaluator{Collector: &rollout.Collector{}}
+		_, err := e.fileProblems(Options{Subject: c, Problems: 8, Note: func(line string) { told = append(told, line) }})
+		if err != nil || !strings.HasSuffix(strings.Join(told, "\n"), want) {
+			t.Errorf("%+v: %q (%v), want %q", c, told, err, want)
+		}
 	}
 }

@@ -141,11 +141,15 @@ func (r Report) byKind() []kind {
 // Table is the result for people. A figure that was not measured is left out.
 func (r Report) Table() string {
 	var b strings.Builder
+	kinds, width := r.byKind(), 12
+	for _, k := range kinds {
+		width = max(width, len(k.name))
+	}
 	line := func(name string, v float64, note string) {
 		if math.IsNaN(v) { // no problem has so many judged completions
 			return
 		}
-		fmt.Fprintf(&b, "%-12s %6.1f %%  %s\n", name, 100*v, note)
+		fmt.Fprintf(&b, "%-*s %6.1f %%  %s\n", width, name, 100*v, note)
 	}
 	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, terminal.Count(len(r.Groups), "problem", ""), terminal.Count(r.Samples, "sample", ""))
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
@@ -155,12 +159,12 @@ func (r Report) Table() string {
 		line(fmt.Sprintf("maj@%d", k), r.MajAt[k], "")
 	}
 	line("greedy", r.Greedy, "")
-	for _, k := range r.byKind() {
+	for _, k := range kinds {
 		line(k.name, k.mean, fmt.Sprintf("95 %%: %.1f to %.1f, of %s", 100*k.ci[0], 100*k.ci[1], terminal.Count(k.problems, "problem", "")))
 	}
-	fmt.Fprintf(&b, "%-12s %6.1f tokens\n", "length", r.Length)
+	fmt.Fprintf(&b, "%-*s %6.1f tokens\n", width, "length", r.Length)
 	if r.NotScored > 0 {
-		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
+		fmt.Fprintf(&b, "%-*s %6d completions left out\n", width, "not scored", r.NotScored)
 	}
 	if r.chosen {
 		b.WriteString("The model was chosen from its run for its figure on these problems, so that figure is likely too high.\n")
@@ -379,7 +383,11 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 	if err := resolve.Tried(reading.Verifier, reading.Options, judge, rows); err != nil {
 		return nil, fmt.Errorf("%w: --verifier: %w", lines.ErrInput, err)
 	}
-	if note := prompts.Doubt(o.Data, judge, rows); note != "" && o.Note != nil {
+	exact := prompts.ExactKey
+	if o.Verifier != "" { // which overrides the key
+		exact = "--verifier exact"
+	}
+	if note := prompts.Doubt(o.Data, judge, rows, exact); note != "" && o.Note != nil {
 		o.Note(note)
 	}
 	e.Collector.Task = func(row verify.Problem, text string, _ bool) verify.Verdict {

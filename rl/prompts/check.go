@@ -98,9 +98,12 @@ func (r *Renderer) Check(name string, rows []verify.Problem, l Limits) (notes []
 	return notes, nil
 }
 
-// Doubt says which rows a verifier reads in another way than their author may have meant, and how
-// to have them compared as texts; "": there are none. name is that of the file.
-func Doubt(name string, v verify.Verifier, rows []verify.Problem) string {
+// ExactKey has the texts of answers compared, as the key of a task.
+const ExactKey = "--set task.verifier=exact"
+
+// Doubt says which rows a verifier reads in another way than their author may have meant; "": there
+// are none. name is that of the file, and exact the flag that has them compared as texts.
+func Doubt(name string, v verify.Verifier, rows []verify.Problem, exact string) string {
 	d, ok := v.(verify.Doubter)
 	if !ok {
 		return ""
@@ -115,7 +118,7 @@ func Doubt(name string, v verify.Verifier, rows []verify.Problem) string {
 		return ""
 	}
 	where, first := all.where(name, len(rows))
-	return fmt.Sprintf("%s: %v; --set task.verifier=exact compares the texts", where, first)
+	return fmt.Sprintf("%s: %v; %s compares the texts", where, first, exact)
 }
 
 // systemHint says where the text of a system message that the template does not read can go:

@@ -168,7 +168,7 @@ func noVerifier(parts []Part, rows []verify.Problem, columns []string) error {
 		return hint.With(err, "imitate such rows: rlzero train sft-chat --set model.path=DIR --set task.data=%s", data)
 	}
 	err := fmt.Errorf("%w, and none fits answers such as %s", ErrNoVerifier, terminal.Quote(rows[i].Answer))
-	err = hint.With(err, "an answer that has to be the same text: --set task.verifier=exact")
+	err = hint.With(err, "an answer that has to be the same text: "+ExactKey)
 	err = hint.With(err, "one that may share words with the answer: --set task.verifier=f1")
 	return hint.With(err, "rlzero verifiers lists them all")
 }

@@ -152,7 +152,7 @@ func tryJudge(source prompts.Source) (doubt string, err error) {
 		return "", err
 	}
 	train, heldOut := source.Rows()
-	return prompts.Doubt(source.Name(), v, slices.Concat(train, heldOut)), Tried(name, options, v, train)
+	return prompts.Doubt(source.Name(), v, slices.Concat(train, heldOut), prompts.ExactKey), Tried(name, options, v, train)
 }
 
 // judgeKey is the key that a fault of the verifier is about: the script, if it is one.

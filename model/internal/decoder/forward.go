@@ -98,7 +98,7 @@ func (m *Decoder) Forward(progs *device.Programs, ws *Workspace, b seq.Batch) er
 	return m.Device.Wait()
 }
 
-// States computes the final hidden state, behind the final norm, of each row of a batch of which a token
+// States computes the final hidden state, after the final norm, of each row of a batch of which a token
 // is predicted, [R][width].
 func (m *Decoder) States(progs *device.Programs, ws *Workspace, b seq.Batch) ([][]float32, error) {
 	if b.R == 0 {
