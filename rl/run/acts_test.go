@@ -107,6 +107,11 @@ var doesNotAct = map[string]string{
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 }
 
+// staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
+var staysPut = map[string]string{
+	"cooper trains": "later stages pay by the head that the stage trains",
+}
+
 // manyPrompts are recipes whose parts wait for what few groups show.
 var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "agent-rlvr": 32}
 
@@ -140,7 +145,8 @@ func TestActs(t *testing.T) {
 	defer dev.Close()
 	start, rows, first := warmModel(t, dev), rowsOfAll(t), map[string][]rollout.Segment{}
 	controlled, unneeded := map[string]bool{}, maps.Clone(doesNotAct) // fields of recipes; keys
-	warm := map[string]string{}                                       // models that know the form of answers to easyOnes
+	maps.Copy(unneeded, staysPut)
+	warm := map[string]string{} // models that know the form of answers to easyOnes
 	other := func(name string) string {
 		if warm[name] == "" {
 			warm[name] = warmWorld(t, dev, easyOnes[name].from, easyOnes[name].task)
@@ -158,7 +164,7 @@ func TestActs(t *testing.T) {
 			must(t, err)
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
-			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}}
+			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}, unneeded: unneeded}
 			if a.small(full, start, rows); easyOnes[full.Task.Name].task != "" {
 				a.other(easyOnes[full.Task.Name].task, other(full.Task.Name))
 			}
@@ -186,7 +192,7 @@ func TestActs(t *testing.T) {
 		})
 	}
 	if len(unneeded) > 0 && !filtered() {
-		t.Errorf("doesNotAct names keys that act, or that their recipe does not change: %q", slices.Sorted(maps.Keys(unneeded)))
+		t.Errorf("doesNotAct or staysPut names keys that act, or that their recipe does not change: %q", slices.Sorted(maps.Keys(unneeded)))
 	}
 }
 
@@ -215,6 +221,8 @@ type acting struct {
 	name  string
 	sets  []string
 	first map[string][]rollout.Segment // what the model of the start has drawn, by request
+
+	unneeded map[string]string // lines of doesNotAct and staysPut that were not needed so far
 
 	compared float64         // tokens whose log-probs sampler and trainer both computed
 	moved    map[string]bool // metrics that a step had with a value that says that something acts
@@ -443,7 +451,12 @@ func (a *acting) changes(own, below []map[string]any) []change {
 		for _, c := range a.keys(at, "", st, below[j]) {
 			if !a.loads(c.sets[0]) { // the method reads what the key gives
 				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
-				if !a.loads(c.sets[0], c.beside...) { // later stages need what this one trains: the key is known to act
+				if !a.loads(c.sets[0], c.beside...) {
+					if key := a.name + " " + c.key; staysPut[key] != "" {
+						delete(a.unneeded, key)
+					} else {
+						a.t.Errorf("%s cannot be put back: with %s, with its method or without, the recipe is not accepted", c.key, c.sets[0])
+					}
 					continue
 				}
 			}
