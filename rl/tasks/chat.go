@@ -41,7 +41,7 @@ func (c *Countdown) instruction() string {
 }
 
 func (s *search) instruction() string {
-	return s.base().instruction() + `. You may try before you answer; write the answer after ":"`
+	return s.base(s.Numbers).instruction() + `. You may try before you answer; write the answer after ":"`
 }
 
 func (c *chainSum) instruction() string {

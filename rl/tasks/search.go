@@ -80,10 +80,13 @@ var _ Demonstrator = (*search)(nil)
 // Name implements [Task].
 func (s *search) Name() string { return "countdown_search" }
 
-// base is countdown with the same problems.
-func (s *search) base() *Countdown {
-	return &Countdown{Numbers: s.Numbers, MaxNumber: s.MaxNumber, MaxTotal: s.MaxTotal}
+// base is countdown with the problems of so many numbers.
+func (s *search) base(numbers int) *Countdown {
+	return &Countdown{Numbers: numbers, MaxNumber: s.MaxNumber, MaxTotal: s.MaxTotal}
 }
+
+// fewest is the smallest number of given numbers.
+func (s *search) fewest() int { return cmp.Or(s.Fewest, s.Numbers) }
 
 // Validate implements [Task].
 func (s *search) Validate() error {
@@ -93,7 +96,15 @@ func (s *search) Validate() error {
 	if s.Fewest == 1 || s.Fewest > s.Numbers {
 		return outOfRange("fewest", s.Fewest, fmt.Sprintf("0, or 2 to numbers = %d", s.Numbers))
 	}
-	return s.base().Validate()
+	if err := s.base(s.Numbers).Validate(); err != nil {
+		return err
+	}
+	for numbers := s.fewest(); numbers < s.Numbers; numbers++ {
+		if err := probe(s.base(numbers).attempt); err != nil {
+			return fmt.Errorf("with %d numbers: %w", numbers, err)
+		}
+	}
+	return nil
 }
 
 // Difficulty implements [Task].
@@ -120,11 +131,11 @@ func (s *search) Difficulty() string {
 
 // Draw implements [Task]. The row's answer is the working that made the target.
 func (s *search) Draw(r *random.Rand, split Split) verify.Problem {
-	problems := s.base()
+	numbers := s.Numbers
 	if s.Fewest > 0 {
-		problems.Numbers = r.Between(s.Fewest, s.Numbers)
+		numbers = r.Between(s.Fewest, s.Numbers)
 	}
-	return problems.Draw(r, split)
+	return s.base(numbers).Draw(r, split)
 }
 
 // habits tells whether anything stands before the answer of a demonstration.
@@ -167,8 +178,8 @@ func (s *search) Demonstration(r *random.Rand, row verify.Problem) (string, erro
 	var target int
 	found, err := row.Field("numbers", &numbers)
 	other, err2 := row.Field("target", &target)
-	if !found || !other || err != nil || err2 != nil || len(numbers) > s.Numbers || len(numbers) < cmp.Or(s.Fewest, s.Numbers) {
-		return "", fmt.Errorf("task countdown_search: row %q does not belong to this task: it does not have %d to %d numbers and a target", row.ID, cmp.Or(s.Fewest, s.Numbers), s.Numbers)
+	if !found || !other || err != nil || err2 != nil || len(numbers) > s.Numbers || len(numbers) < s.fewest() {
+		return "", fmt.Errorf("task countdown_search: row %q does not belong to this task: it does not have %d to %d numbers and a target", row.ID, s.fewest(), s.Numbers)
 	}
 	leaves := s.leaves(r, numbers)
 	if r.Chance(s.Wrong) {
@@ -249,12 +260,12 @@ func (s *search) Verify(row verify.Problem, completion string, ended bool) verif
 	if !ended {
 		return Unended(completion)
 	}
-	return s.base().Verify(row, answerOf(completion), true)
+	return s.base(s.Numbers).Verify(row, answerOf(completion), true)
 }
 
 // Valid implements [Demonstrator]: the answer is a running total.
 func (s *search) Valid(row verify.Problem, completion string, ended bool) bool {
-	return s.base().Valid(row, answerOf(completion), ended)
+	return s.base(s.Numbers).Valid(row, answerOf(completion), ended)
 }
 
 // Vocabulary implements [Demonstrator].
@@ -263,7 +274,7 @@ func (s *search) Vocabulary() []string {
 }
 
 // PromptTokens implements [Demonstrator].
-func (s *search) PromptTokens() int { return s.base().PromptTokens() }
+func (s *search) PromptTokens() int { return s.base(s.Numbers).PromptTokens() }
 
 // CompletionTokens implements [Demonstrator]: those of an answer after a walk through the whole tree, or
 // after one attempt if none goes back.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -246,5 +247,10 @@ func TestFewer(t *testing.T) {
 		if err := (&search{Numbers: 4, Fewest: fewest, MaxNumber: 20, MaxTotal: 40, Tries: 1}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("fewest = %d: %v, want %q", fewest, err, want)
 		}
+	}
+	// Of the three problems with two numbers none is held out: a draw of one would never end.
+	bare := search{Numbers: 4, Fewest: 2, MaxNumber: 2, MaxTotal: 8, Tries: 1}
+	if err := bare.Validate(); err == nil || !strings.HasPrefix(err.Error(), "with 2 numbers: these settings leave no ") || len(hint.All(err)) != 1 {
+		t.Errorf("%+v: %v", bare, err)
 	}
 }
