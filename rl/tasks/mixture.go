@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -28,9 +29,9 @@ func init() {
 The setting of names the tasks, with settings of their own after each, and shares how often
 each is drawn: by default all alike. A task has its own problems, held-out problems and
 demonstrations. The vocabulary is that of all together. The metadata of a problem has the
-task's name, kind, which formulas read as row.kind. rlzero eval and rlzero compare have the
-accuracy on each task; rlzero eval RUN --task NAME measures a model on one of them alone, or on
-another that its vocabulary has words for.
+task's name, kind, which formulas read as row.kind, and its id begins with it. rlzero eval and
+rlzero compare have the accuracy on each task; rlzero eval RUN --task NAME measures a model on
+one of them alone, or on another that its vocabulary has words for.
 
 Tasks that are played in turns, and tasks without demonstrations, are no part of a mixture.
 
@@ -81,13 +82,13 @@ func (m *mixture) blend() *blend {
 	return known.(*blend)
 }
 
-// most is the largest number of tasks of a mixture.
-const most = 32
+// maxParts is the largest number of tasks of a mixture.
+const maxParts = 32
 
 func (b *blend) read(m *mixture) error {
 	texts := strings.Split(m.Of, ";")
-	if len(texts) < 2 || len(texts) > most {
-		return outOfRange("of", m.Of, fmt.Sprintf("2 to %d tasks with ; between them", most))
+	if len(texts) < 2 || len(texts) > maxParts {
+		return outOfRange("of", m.Of, fmt.Sprintf("2 to %d tasks with ; between them", maxParts))
 	}
 	for _, text := range texts {
 		words := strings.Fields(text)
@@ -233,17 +234,20 @@ func (m *mixture) Difficulty() string {
 	return strings.Join(all, "; ")
 }
 
-// Draw implements [Task]: a problem of one of the tasks, which keeps its ID, and with it its split.
+// Draw implements [Task]: a problem of one of the tasks, which keeps its split. Its ID has the task before it, as
+// tasks may have problems with the same one.
 func (m *mixture) Draw(r *random.Rand, split Split) verify.Problem {
 	b, x := m.blend(), r.Unit()
 	i := 0
 	for x >= b.upTo[i] {
 		i++
 	}
+	kind := b.parts[i].Name()
 	row := b.parts[i].Draw(r, split)
-	for key, value := range metadata(map[string]any{kindKey: b.parts[i].Name()}) {
-		row.Metadata[key] = value
-	}
+	all := map[string]json.RawMessage{}
+	maps.Copy(all, row.Metadata)
+	maps.Copy(all, metadata(map[string]any{kindKey: kind}))
+	row.ID, row.Metadata = kind+":"+row.ID, all
 	return row
 }
 

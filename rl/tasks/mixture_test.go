@@ -1,7 +1,11 @@
 package tasks
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,12 +35,12 @@ func TestMixture(t *testing.T) {
 	for i := range n {
 		split, r := Split(i%2), random.At(5, 6, uint64(i))
 		row := m.Draw(r, split)
-		if SplitOf(row.ID) != split {
-			t.Fatalf("%q was drawn for the other split", row.ID)
-		}
 		var kind string
 		if found, err := row.Field("kind", &kind); !found || err != nil {
 			t.Fatalf("row %+v has no kind: %v", row, err)
+		}
+		if own, of := strings.CutPrefix(row.ID, kind+":"); !of || SplitOf(own) != split {
+			t.Fatalf("%q was drawn for the other split, or its id does not begin with its task", row.ID)
 		}
 		drawn[kind]++
 		said, err := m.Demonstration(r, row)
@@ -74,6 +78,46 @@ func TestMixture(t *testing.T) {
 	foreign := verify.Problem{ID: "1", Answer: "1", Metadata: metadata(map[string]any{"kind": "gcd"})}
 	if _, err := m.Demonstration(random.At(1, 1, 1), foreign); err == nil || judge.Verify(foreign, "1").Verdict != verify.NotScored || m.Verify(foreign, "1", true).Verdict != verify.NotScored {
 		t.Error("a row of another task is demonstrated or scored")
+	}
+}
+
+// TestMixtureIDs: problems of two tasks are different ones, though each task alone gives them the same ID.
+func TestMixtureIDs(t *testing.T) {
+	m := validated(t, &mixture{Of: "countdown numbers=2 max_number=6 max_total=12; countdown_search numbers=2 max_number=6 max_total=12"})
+	rows, err := Rows(m, Train, 1, 64) // of the 33 problems of each one is held out
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, row := range rows {
+		kinds[KindOf(m, row)]++
+	}
+	if kinds["countdown"] != 32 || kinds["countdown_search"] != 32 {
+		t.Errorf("of each task there should be 32 problems: %v", kinds)
+	}
+}
+
+// bareTask is a task whose rows share their metadata.
+type bareTask struct {
+	*Countdown
+	shared map[string]json.RawMessage
+}
+
+func (b bareTask) Draw(*random.Rand, Split) verify.Problem {
+	return verify.Problem{ID: "1", Metadata: b.shared}
+}
+
+// TestMixtureMetadata: the kind of a row is no part of what its task drew, which may have no metadata.
+func TestMixtureMetadata(t *testing.T) {
+	for i, shared := range []map[string]json.RawMessage{nil, metadata(map[string]any{"target": 1})} {
+		m := &mixture{Of: fmt.Sprint("bare ", i)}
+		blends.Store(*m, &blend{parts: []Demonstrator{bareTask{defaultCountdown(), shared}}, upTo: []float64{1}})
+		t.Cleanup(func() { blends.Delete(*m) })
+		before := maps.Clone(shared)
+		row := m.Draw(random.At(1, 1, 1), Train)
+		if KindOf(m, row) != "countdown" || len(row.Metadata) != len(shared)+1 || !reflect.DeepEqual(shared, before) {
+			t.Errorf("%+v, and the task's own is %v", row, shared)
+		}
 	}
 }
 
