@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,35 +18,46 @@ func init() {
 		about: `fill in a form that is spread over linked pages, and send it.
 
     @ o . o
-    2 0 .
-    1 ? 4    a2, and the first field is filled in: 2 2 .    4, and page 4 is told    and so on, and last s
+    2 0 . 0
+    1 ? 4 1    a2, and the first field is filled in: 2 2 . 0    4, and page 4 is told    and so on, and last s
 
 The first line has the pages: @ is the one that you are on, o those that it has a link to. A line after it
-is a field of the form: what has to be entered, what is there, and where. A field of this page has a point
-as its place. Of another one you see no entry but ?, and the number of the link that leads towards it. A
-turn is the number of a page to go to, a letter and what to enter into a field, a for the first, or s. That
-sends the form and ends the game: it is won if all fields have what they should, and lost otherwise. All
-fields have 0 at first.
+is a field of the form: what has to be entered, what is there, where, and how many links away. A field of
+this page has a point as its place. Of another one you see no entry but ?, and the number of the link that
+leads towards it. A turn is the number of a page to go to, a letter and what to enter into a field, a for
+the first, or s. That sends the form and ends the game: it is won if all fields have what they should, and
+lost otherwise. All fields have 0 at first.
 
 Pages are linked at random into a tree. Places of fields and what has to be entered, from 1 to values, are
 drawn with equal probability, and so is the first page. A draw is discarded if the best player needs more
 than turns. One problem in 16 is held out, chosen by the CRC-32 of the pages and the form.
 
-Best play fills in what is wrong on this page, then goes towards the first field that is wrong, and sends.
-Random turns are all numbers, all entries from 0 to values and s, all alike; what they earn is worked out
-for each problem, from the pages and forms that they can lead to.
+Best play fills in what is wrong on this page, then goes towards another field that is wrong, and sends. It
+leaves the link towards the farthest of them to the last, and takes no way twice that it need not. Random
+turns are all numbers, all entries from 0 to values and s, all alike; what they earn is worked out for each
+problem, from the pages and forms that they can lead to.
 
 Demonstrations: with probability aimed a turn is the best player's, otherwise any link, s, or for a field of
 this page what has to be entered or 0.`,
 		asked: `Fill in a form on linked pages, and send it. The first line has the pages: you are on @, and o are those that it has a link to. ` +
-			`Each further line is a field: what has to be entered, what is there, and a point, if it is on this page; otherwise ? and the number of the link that leads towards it. ` +
+			`Each further line is a field: what has to be entered, what is there, a point and 0, if it is on this page; otherwise ?, the number of the link that leads towards it, and how many links away it is. ` +
 			`Each of your turns is one of these and nothing else: the number of a page to go to, such as 2; a letter and an entry, such as a3 for the first field; or s, which sends the form. ` +
 			`You are told the page after it, with ? before it if your turn was not possible.`,
 		defaults: formsSettings{Pages: 4, Fields: 2, Values: 3, Turns: 8, Aimed: 0.5},
-		draw:     drawForm,
-		open:     func(_ *formsSettings, row verify.Problem) (game[onPage], error) { return formOf(row) },
-		turns:    func(s *formsSettings) int { return s.Turns },
-		aimed:    func(s *formsSettings) float64 { return s.Aimed },
+		valid: func(s *formsSettings) error {
+			situations := s.Pages * s.Turns
+			for range s.Fields {
+				situations *= s.Values + 1
+			}
+			if situations > maxSituations {
+				return outOfRange("turns", s.Turns, fmt.Sprintf("pages (values + 1)^fields turns up to %d; here it is %d", maxSituations, situations))
+			}
+			return nil
+		},
+		draw:  drawForm,
+		open:  func(_ *formsSettings, row verify.Problem) (game[onPage], error) { return formOf(row) },
+		turns: func(s *formsSettings) int { return s.Turns },
+		aimed: func(s *formsSettings) float64 { return s.Aimed },
 		forms: func(s *formsSettings) []string {
 			forms := append(numbersTo(s.Pages), "s")
 			for field := range s.Fields {
@@ -56,17 +68,21 @@ this page what has to be entered or 0.`,
 			return forms
 		},
 		words: func(*formsSettings) []string { return strings.Split("@o.0123456789abcds", "") },
-		shown: func(s *formsSettings) int { return s.Pages + 3*s.Fields },
+		shown: func(s *formsSettings) int { return s.Pages + 4*s.Fields },
 		moved: func(*formsSettings) int { return 2 },
 		think: thinkForm,
 	})
 }
 
+// maxSituations bounds what random turns can lead to: pages with what stands in the fields, and turns that are
+// left. The chance of a problem is worked out from all of them, in memory.
+const maxSituations = 20_000
+
 type formsSettings struct {
 	Pages  int     `toml:"pages" range:"[2,9]" about:"number of pages"`
 	Fields int     `toml:"fields" range:"[1,4]" about:"fields of the form"`
 	Values int     `toml:"values" range:"[1,9]" about:"largest entry"`
-	Turns  int     `toml:"turns" range:"[3,50]" about:"turns in an episode"`
+	Turns  int     `toml:"turns" range:"[3,50]" about:"turns in an episode; pages (values + 1)^fields turns is at most 20000, so that what random turns earn can be worked out"`
 	Aimed  float64 `toml:"aimed" range:"[0,1]" about:"share of the turns in demonstrations that are the best player's"`
 }
 
@@ -161,7 +177,7 @@ func (f *form) show(p onPage) string {
 		if place == p.page {
 			there, where = strconv.Itoa(int(p.entries[field])), "."
 		}
-		lines = append(lines, fmt.Sprintf("%d %s %s", f.wanted[field], there, where))
+		lines = append(lines, fmt.Sprintf("%d %s %s %d", f.wanted[field], there, where, len(f.way(p.page, place))))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -192,31 +208,30 @@ func (f *form) after(p onPage, turn string) []way[onPage] {
 	return []way[onPage]{{1, p, goesOn}}
 }
 
-// left is how many turns the best player needs.
-func (f *form) left(p onPage) int {
-	for turns := 1; ; turns++ {
-		wrong := -1
-		for field, place := range f.places {
-			if p.entries[field] == f.wanted[field] {
-				continue
-			}
-			if place == p.page {
-				wrong = field
-				break
-			}
-			if wrong < 0 {
-				wrong = field
-			}
-		}
-		switch {
-		case wrong < 0:
-			return turns
-		case f.places[wrong] == p.page:
-			p.entries[wrong] = f.wanted[wrong]
-		default:
-			p.page = f.toward[p.page][f.places[wrong]]
-		}
+// way has the pages from one to another, without the first.
+func (f *form) way(from, to int) (pages []int) {
+	for from != to {
+		from = f.toward[from][to]
+		pages = append(pages, from)
 	}
+	return pages
+}
+
+// left is how many turns the best player needs. Pages are a tree, so it goes over each link on the ways to
+// wrong fields once and back, but over those to the farthest, where it ends, only once.
+func (f *form) left(p onPage) int {
+	turns, farthest, links := 1, 0, map[int]bool{} // by the page that a link leads to from here
+	for field, place := range f.places {
+		if p.entries[field] == f.wanted[field] {
+			continue
+		}
+		way := f.way(p.page, place)
+		for _, page := range way {
+			links[page] = true
+		}
+		turns, farthest = turns+1, max(farthest, len(way))
+	}
+	return turns + 2*len(links) - farthest
 }
 
 func (f *form) near(p onPage) float64 {
@@ -226,16 +241,17 @@ func (f *form) near(p onPage) float64 {
 // thinkForm knows of the fields of other pages what was shown of them last.
 func thinkForm(history []world.Message) (best string, allowed []string) {
 	filled := map[int]bool{} // fields that have what they should
-	var pages, fields []string
+	var pages []string
+	var fields [][]string // [field] the parts of its line
 	for i := 0; i < len(history); i += 2 {
 		lines := strings.Split(seen(history[:i+1]), "\n")
-		pages, fields = strings.Fields(lines[0]), lines[1:]
-		for field, line := range fields {
+		pages, fields = strings.Fields(lines[0]), nil
+		for field, line := range lines[1:] {
 			parts := strings.Fields(line)
-			if len(parts) != 3 || len(pages) < 2 {
+			if len(parts) != 4 || len(pages) < 2 {
 				return "", nil // it is another world
 			}
-			if parts[2] == "." {
+			if fields = append(fields, parts); parts[2] == "." {
 				filled[field] = parts[0] == parts[1]
 			}
 		}
@@ -248,28 +264,27 @@ func thinkForm(history []world.Message) (best string, allowed []string) {
 			allowed = append(allowed, strconv.Itoa(page+1))
 		}
 	}
-	toward := ""
-	for field, line := range fields {
-		parts := strings.Fields(line)
-		here, enter := parts[2] == ".", string(rune('a'+field))+parts[0]
+	enter, toward := "", ""   // into the first wrong field of this page; a link towards others than the farthest
+	farthest, last := "0", "" // how far away the farthest wrong field is, a digit, and the link towards it
+	for field, parts := range fields {
+		here, letter := parts[2] == ".", string(rune('a'+field))
+		if here {
+			allowed = append(allowed, letter+parts[0], letter+"0")
+		}
 		switch {
-		case here && !filled[field] && best == "":
-			best = enter
-		case !here && !filled[field] && toward == "":
+		case filled[field]:
+		case here:
+			enter = cmp.Or(enter, letter+parts[0])
+		case parts[3] > farthest:
+			farthest, last = parts[3], parts[2]
+		}
+	}
+	for field, parts := range fields {
+		if !filled[field] && parts[2] != "." && parts[2] != last {
 			toward = parts[2]
 		}
-		if here {
-			allowed = append(allowed, enter, string(rune('a'+field))+"0")
-		}
 	}
-	switch {
-	case best != "":
-	case toward != "":
-		best = toward
-	default:
-		best = "s"
-	}
-	return best, append(allowed, "s")
+	return cmp.Or(enter, toward, last, "s"), append(allowed, "s")
 }
 
 // drawForm draws a form.

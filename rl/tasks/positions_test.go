@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -40,7 +42,7 @@ func TestPositionReplies(t *testing.T) {
 	// Room 1 leads to room 2 with the key and, through the locked door, to room 3; the chest is in room 4 after it.
 	house := verify.Problem{Question: "@o#.-", Metadata: metadata(map[string]any{"house": plan{[]string{".o#.", "o...", "#..o", "..o."}, 1, 2, 4}})}
 	// Page 1 leads to page 2 with the second field, and that to page 3 with the first.
-	mail := verify.Problem{Question: "@ o .\n2 ? 2\n1 ? 2", Metadata: metadata(map[string]any{"site": site{[]int{0, 1, 2}, []int{3, 2}, []int{2, 1}, 1}})}
+	mail := verify.Problem{Question: "@ o .\n2 ? 2 2\n1 ? 2 1", Metadata: metadata(map[string]any{"site": site{[]int{0, 1, 2}, []int{3, 2}, []int{2, 1}, 1}})}
 	for _, c := range []struct {
 		world Episodic
 		row   verify.Problem
@@ -73,9 +75,9 @@ func TestPositionReplies(t *testing.T) {
 		{worldOf("repair"), asked("+ 3\n* 4\n1 : 16 8\n2 : 20 10"), "2*6 2*2 s", []string{"?\n+ 3\n* 4\n1 : 16 8\n2 : 20 10", "+ 3\n* 2\n1 : 8 8\n2 : 10 10", verify.Right}},
 		{worldOf("repair"), asked("+ 3\n* 4\n1 : 16 8\n2 : 20 10"), "1-4 3+1 2*02", []string{"- 4\n* 4\n1 : ! 8\n2 : ! 10", "?\n- 4\n* 4\n1 : ! 8\n2 : ! 10", verify.Wrong}},
 		{worldOf("repair"), asked("+ 3\n* 4\n1 : 16 8\n2 : 20 10"), "s", []string{verify.Wrong}},
-		{worldOf("forms"), mail, "a2 b3 s3 2 b1 3 a1 a2 s", []string{"?\n@ o .\n2 ? 2\n1 ? 2", "?\n@ o .\n2 ? 2\n1 ? 2", "?\n@ o .\n2 ? 2\n1 ? 2", "o @ o\n2 ? 3\n1 0 .", "o @ o\n2 ? 3\n1 1 .", ". o @\n2 0 .\n1 ? 2", ". o @\n2 1 .\n1 ? 2", verify.Wrong}}, // the turns are used up
-		{worldOf("forms"), mail, "2 b1 3 a2 s", []string{"o @ o\n2 ? 3\n1 0 .", "o @ o\n2 ? 3\n1 1 .", ". o @\n2 0 .\n1 ? 2", ". o @\n2 2 .\n1 ? 2", verify.Right}},
-		{worldOf("forms"), mail, "2 b1 s", []string{"o @ o\n2 ? 3\n1 0 .", "o @ o\n2 ? 3\n1 1 .", verify.Wrong}},
+		{worldOf("forms"), mail, "a2 b3 s3 2 b1 3 a1 a2 s", []string{"?\n@ o .\n2 ? 2 2\n1 ? 2 1", "?\n@ o .\n2 ? 2 2\n1 ? 2 1", "?\n@ o .\n2 ? 2 2\n1 ? 2 1", "o @ o\n2 ? 3 1\n1 0 . 0", "o @ o\n2 ? 3 1\n1 1 . 0", ". o @\n2 0 . 0\n1 ? 2 1", ". o @\n2 1 . 0\n1 ? 2 1", verify.Wrong}}, // the turns are used up
+		{worldOf("forms"), mail, "2 b1 3 a2 s", []string{"o @ o\n2 ? 3 1\n1 0 . 0", "o @ o\n2 ? 3 1\n1 1 . 0", ". o @\n2 0 . 0\n1 ? 2 1", ". o @\n2 2 . 0\n1 ? 2 1", verify.Right}},
+		{worldOf("forms"), mail, "2 b1 s", []string{"o @ o\n2 ? 3 1\n1 0 . 0", "o @ o\n2 ? 3 1\n1 1 . 0", verify.Wrong}},
 	} {
 		if got := told(t, c.world, c.row, strings.Split(strings.ReplaceAll(c.turns, "_", ""), " ")...); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s, %q: %s is told %q, want %q", c.world.Name(), c.row.Question, c.turns, got, c.want)
@@ -154,7 +156,10 @@ func TestPartners(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wins(t, w, s, s.start(), w.Turns())
+			made := maps.Clone(s.turns)
+			if wins(t, w, s, s.start(), w.Turns()); len(made) == 0 || !maps.Equal(made, s.turns) {
+				t.Fatalf("%s\nis changed by playing: %v became %v", row.Question, made, s.turns)
+			}
 		}
 	}
 	w := worldOf("tictactoe").(*positions[tictactoeSettings, noughts])
@@ -183,27 +188,82 @@ func TestGridWays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			layer, n, over := map[onMap]bool{m.first: true}, 0, false
-			for !over {
-				n++
-				next := map[onMap]bool{}
-				for p := range layer {
-					for _, d := range steps {
-						for _, way := range m.after(p, d) {
-							over = over || way.end == won
-							if way.end == goesOn {
-								next[way.to] = true
-							}
-						}
-					}
-				}
-				layer = next
-			}
+			n := shortest(m, steps)
 			e, err := world.Play(t.Context(), w, w.Best(), row, w.Turns(), random.At(1, 1, 1), random.At(1, 1, 2))
 			if err != nil || m.left[m.first] != n || len(e.Turns) != n {
 				t.Fatalf("%s\nthe shortest way has %d steps; it is measured as %d, and gone in %d, %v", row.Question, n, m.left[m.first], len(e.Turns), err)
 			}
 		}
+	}
+}
+
+// shortest is how many turns the shortest way to win has, by a search from the start on.
+func shortest[P comparable](g game[P], turns []string) int {
+	layer, seen := []P{g.start()}, map[P]bool{g.start(): true}
+	for n := 1; len(layer) > 0; n++ {
+		var next []P
+		for _, p := range layer {
+			for _, turn := range turns {
+				for _, way := range g.after(p, turn) {
+					if way.end == won {
+						return n
+					}
+					if way.end == goesOn && !seen[way.to] {
+						seen[way.to] = true
+						next = append(next, way.to)
+					}
+				}
+			}
+		}
+		layer = next
+	}
+	return 0
+}
+
+// TestFormsWays: the best player sends each form in as few turns as it can be sent in, and each of them brings
+// the win nearer.
+func TestFormsWays(t *testing.T) {
+	// Six pages in a chain, with fields on the first and the last.
+	chain := verify.Problem{ID: "chain", Metadata: metadata(map[string]any{"site": site{[]int{0, 1, 2, 3, 4, 5}, []int{1, 6}, []int{1, 1}, 4}})}
+	for _, c := range []struct {
+		sets []string
+		rows []verify.Problem
+	}{{nil, nil}, {[]string{"pages=9", "fields=4", "values=1", "turns=40"}, nil}, {[]string{"pages=6", "turns=10"}, []verify.Problem{chain}}} {
+		w := worldOf("forms", c.sets...).(*positions[formsSettings, onPage])
+		validated[Task](t, w)
+		rows := c.rows
+		for i := range 200 {
+			rows = append(rows, w.Draw(random.At(5, 2, uint64(i)), Train))
+		}
+		for _, row := range rows {
+			f, err := formOf(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.Question = f.show(f.first)
+			n := shortest(f, w.rules.forms(&w.Settings))
+			e, err := world.Play(t.Context(), w, w.Best(), row, w.Turns(), random.At(1, 1, 1), random.At(1, 1, 2))
+			if err != nil || e.Verdict.Verdict != verify.Right || f.left(f.first) != n || len(e.Turns) != n {
+				t.Fatalf("%s\nthe shortest way has %d turns; it is measured as %d, and gone in %d, %+v, %v", row.ID, n, f.left(f.first), len(e.Turns), e.Verdict, err)
+			}
+			for _, turn := range e.Turns {
+				if turn.Reply.Reward <= 0 {
+					t.Errorf("%s: the best turn %s earns %v", row.ID, turn.Text, turn.Reply.Reward)
+				}
+			}
+		}
+	}
+}
+
+// TestFormsBound: forms whose chance would take too long to work out are refused.
+func TestFormsBound(t *testing.T) {
+	validated[Task](t, worldOf("forms", "pages=9", "fields=4", "values=2", "turns=27"))
+	want := "turns = 28 is out of range; accepted: pages (values + 1)^fields turns up to 20000; here it is 20412"
+	if family, err := Lookup("forms"); err != nil || !strings.Contains(family.Doc, fmt.Sprintf("at most %d,", maxSituations)) {
+		t.Errorf("its text does not say what is accepted: %v", err)
+	}
+	if err := worldOf("forms", "pages=9", "fields=4", "values=2", "turns=28").Validate(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
 	}
 }
 
@@ -242,7 +302,7 @@ func TestChances(t *testing.T) {
 	t.Run("shop", func(t *testing.T) { followed(t, worldOf("shop").(*positions[shopSettings, shopper])) })
 	t.Run("forms", func(t *testing.T) { followed(t, worldOf("forms", "turns=6").(*positions[formsSettings, onPage])) })
 	t.Run("repair", func(t *testing.T) {
-		followed(t, worldOf("repair", "lines=2").(*positions[repairSettings, program]))
+		followed(t, worldOf("repair", "lines=2").(*positions[repairSettings, operations]))
 	})
 	t.Run("tictactoe", func(t *testing.T) { followed(t, worldOf("tictactoe").(*positions[tictactoeSettings, noughts])) })
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	play(rules[repairSettings, program]{
+	play(rules[repairSettings, operations]{
 		name:    "repair",
 		summary: "find the line of a small program that is wrong by its tests, put it right, and hand it in",
 		about: `find the line of a small program that is wrong by its tests, put it right, and hand it in.
@@ -43,7 +43,7 @@ Demonstrations: with probability aimed a turn is the best player's, otherwise an
 			`You are told the program after it, with ? before it if your turn was not possible.`,
 		defaults: repairSettings{Lines: 3, Result: 99, Turns: 3, Aimed: 0.5},
 		draw:     drawRepair,
-		open: func(s *repairSettings, row verify.Problem) (game[program], error) {
+		open: func(s *repairSettings, row verify.Problem) (game[operations], error) {
 			r, err := repairOf(row.Question)
 			if err != nil {
 				return nil, fmt.Errorf("task repair: the row does not belong to this task: its question is no program with two tests: %w", err)
@@ -74,15 +74,15 @@ type repairSettings struct {
 	Aimed  float64 `toml:"aimed" range:"[0,1]" about:"share of the turns in demonstrations that are the best player's"`
 }
 
-// program is one of at most 4 lines; where there are fewer, the others are empty.
-type program [4]programLine
+// operations are a program of at most 4 lines; where there are fewer, the others are empty.
+type operations [4]operation
 
-type programLine struct {
+type operation struct {
 	op byte // + - or *
 	n  uint8
 }
 
-func (l programLine) String() string { return fmt.Sprintf("%c %d", l.op, l.n) }
+func (l operation) String() string { return fmt.Sprintf("%c %d", l.op, l.n) }
 
 // tested is the number of tests: two of them determine what a chain of + - * does.
 const tested = 2
@@ -91,7 +91,7 @@ const tested = 2
 type repair struct {
 	lines  int
 	result int // largest that is shown
-	first  program
+	first  operations
 	tests  [tested]struct{ in, want int }
 }
 
@@ -99,7 +99,7 @@ type repair struct {
 const operands = 4
 
 // changes are the turns that change a program of so many lines, those to small numbers first.
-var changes = func() (turns [len(program{}) + 1][]string) {
+var changes = func() (turns [len(operations{}) + 1][]string) {
 	for lines := range turns {
 		for n := range operands {
 			for line := range lines {
@@ -113,8 +113,8 @@ var changes = func() (turns [len(program{}) + 1][]string) {
 }()
 
 // lineOf reads a line.
-func lineOf(op, n byte) (l programLine, ok bool) {
-	return programLine{op, n - '0'}, strings.IndexByte("+-*", op) >= 0 && '1' <= n && n <= '0'+operands
+func lineOf(op, n byte) (l operation, ok bool) {
+	return operation{op, n - '0'}, strings.IndexByte("+-*", op) >= 0 && '1' <= n && n <= '0'+operands
 }
 
 // repairOf reads a program with its tests as it is shown.
@@ -147,10 +147,10 @@ func repairOf(text string) (*repair, error) {
 	return r, nil
 }
 
-func (r *repair) start() program { return r.first }
+func (r *repair) start() operations { return r.first }
 
 // runs is what a program makes of a number.
-func (r *repair) runs(p program, x int) int {
+func (r *repair) runs(p operations, x int) int {
 	for _, line := range p[:r.lines] {
 		switch n := int(line.n); line.op {
 		case '+':
@@ -164,7 +164,7 @@ func (r *repair) runs(p program, x int) int {
 	return x
 }
 
-func (r *repair) passes(p program) bool {
+func (r *repair) passes(p operations) bool {
 	for _, t := range r.tests {
 		if r.runs(p, t.in) != t.want {
 			return false
@@ -173,7 +173,7 @@ func (r *repair) passes(p program) bool {
 	return true
 }
 
-func (r *repair) show(p program) string {
+func (r *repair) show(p operations) string {
 	var lines []string
 	for _, line := range p[:r.lines] {
 		lines = append(lines, line.String())
@@ -189,7 +189,7 @@ func (r *repair) show(p program) string {
 }
 
 // change is a program after a turn; false: it is none that changes a program.
-func (r *repair) change(p program, turn string) (program, bool) {
+func (r *repair) change(p operations, turn string) (operations, bool) {
 	if len(turn) != 3 || turn[0] < '1' || int(turn[0]-'1') >= r.lines {
 		return p, false
 	}
@@ -200,23 +200,23 @@ func (r *repair) change(p program, turn string) (program, bool) {
 	return p, ok
 }
 
-func (r *repair) after(p program, turn string) []way[program] {
+func (r *repair) after(p operations, turn string) []way[operations] {
 	if turn == "s" {
 		if r.passes(p) {
-			return []way[program]{{1, p, won}}
+			return []way[operations]{{1, p, won}}
 		}
-		return []way[program]{{1, p, lost}}
+		return []way[operations]{{1, p, lost}}
 	}
 	next, ok := r.change(p, turn)
 	if !ok {
 		return nil
 	}
-	return []way[program]{{1, next, goesOn}}
+	return []way[operations]{{1, next, goesOn}}
 }
 
 // best is what the best player does: it hands in what passes, makes the change with which the tests pass,
 // or takes one back.
-func (r *repair) best(p program) string {
+func (r *repair) best(p operations) string {
 	if r.passes(p) {
 		return "s"
 	}
@@ -233,8 +233,8 @@ func (r *repair) best(p program) string {
 	return "" // the question has more than one fault
 }
 
-func (r *repair) near(p program) float64 {
-	left := func(p program) int {
+func (r *repair) near(p operations) float64 {
+	left := func(p operations) int {
 		for turns := 1; ; turns++ {
 			next, ok := r.change(p, r.best(p))
 			if !ok {
@@ -257,7 +257,7 @@ func thinkRepair(history []world.Message) (best string, allowed []string) {
 
 // drawRepair draws a program with a fault.
 func drawRepair(s *repairSettings, r *random.Rand) (verify.Problem, bool) {
-	line := func() programLine { return programLine{"+-*"[r.Between(0, 2)], uint8(r.Between(1, operands))} }
+	line := func() operation { return operation{"+-*"[r.Between(0, 2)], uint8(r.Between(1, operands))} }
 	g := &repair{lines: s.Lines, result: s.Result}
 	for i := range s.Lines {
 		g.first[i] = line()

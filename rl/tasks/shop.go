@@ -86,13 +86,13 @@ type shopper struct {
 type shop struct {
 	rows  []string // [article][feature] a digit
 	first shopper
-	known map[shopper]int // turns that the best player needs, the offer among them
+	turns map[shopper]int // that the best player needs, the offer among them, where more than one article is left after questions
 }
 
 // shopOf reads a table as it is shown, with what the user has said.
 func shopOf(text string) (*shop, error) {
 	rows := strings.Split(strings.ReplaceAll(text, " ", ""), "\n")
-	s := &shop{rows: rows[:len(rows)-1], known: map[shopper]int{}}
+	s := &shop{rows: rows[:len(rows)-1], turns: map[shopper]int{}}
 	said := rows[len(s.rows)]
 	if len(s.rows) < 3 || len(s.rows) > 9 || len(said) < 2 || len(said) > len(featureLetters) {
 		return nil, fmt.Errorf("found %d articles with %d features", len(s.rows), len(said))
@@ -117,6 +117,7 @@ func shopOf(text string) (*shop, error) {
 	if s.first.articles == 0 {
 		return nil, errors.New("no article has what the user says")
 	}
+	s.measure(s.first)
 	return s, nil
 }
 
@@ -199,31 +200,38 @@ func (s *shop) after(p shopper, turn string) []way[shopper] {
 // never is more turns than any episode has.
 const never = 99
 
+// measure finds the turns of the best player after what is known, and after all that further questions tell.
+func (s *shop) measure(p shopper) {
+	if _, done := s.turns[p]; done || bits.OnesCount16(p.articles) == 1 {
+		return
+	}
+	fewest := never
+	for feature := range s.features() {
+		if p.told>>feature&1 == 0 {
+			for _, next := range s.answers(p, feature) {
+				s.measure(next)
+			}
+			fewest = min(fewest, 1+s.worst(p, feature))
+		}
+	}
+	s.turns[p] = fewest
+}
+
 // left is how many turns the best player needs, whatever the user wants; never: no questions tell it.
 func (s *shop) left(p shopper) int {
 	if bits.OnesCount16(p.articles) == 1 {
 		return 1
 	}
-	if n, known := s.known[p]; known {
-		return n
-	}
-	fewest := never
-	for feature := range s.features() {
-		if p.told>>feature&1 == 0 {
-			fewest = min(fewest, 1+s.worst(p, feature))
-		}
-	}
-	s.known[p] = fewest
-	return fewest
+	return s.turns[p]
 }
 
 // worst is how many turns are left after a question, at most.
 func (s *shop) worst(p shopper, feature int) int {
-	most := 0
+	longest := 0
 	for _, next := range s.answers(p, feature) {
-		most = max(most, s.left(next))
+		longest = max(longest, s.left(next))
 	}
-	return min(most, never-1)
+	return min(longest, never-1)
 }
 
 func (s *shop) near(p shopper) float64 {

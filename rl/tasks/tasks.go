@@ -50,8 +50,8 @@ type Demonstrator interface {
 	// Vocabulary lists the tokens of every prompt and demonstration in a fixed
 	// order; a token's place is its id. It begins with "<pad>", "<eos>".
 	Vocabulary() []string
-	// PromptTokens is the length in tokens of every prompt, of a mixture that of the longest;
-	// CompletionTokens is that of the longest demonstration with its <eos>.
+	// PromptTokens is the length in tokens of the longest prompt. Shorter ones are only in a mixture, and in
+	// countdown_search with fewest. CompletionTokens is that of the longest demonstration with its <eos>.
 	PromptTokens() int
 	CompletionTokens() int
 }

@@ -60,7 +60,7 @@ func someTasks() map[string]Demonstrator {
 		"shop":            worldOf("shop").(Demonstrator),
 		"shop-large":      worldOf("shop", "articles=9", "features=6", "values=9", "turns=7").(Demonstrator),
 		"forms":           worldOf("forms").(Demonstrator),
-		"forms-large":     worldOf("forms", "pages=9", "fields=4", "values=9", "turns=50").(Demonstrator),
+		"forms-large":     worldOf("forms", "pages=9", "fields=4", "values=2", "turns=27").(Demonstrator),
 		"repair":          worldOf("repair").(Demonstrator),
 		"repair-large":    worldOf("repair", "lines=4", "largest_result=999", "turns=4").(Demonstrator),
 		"library":         defaultLibrary(),
