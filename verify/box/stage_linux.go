@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -58,10 +59,7 @@ func (o order) become() error {
 		{layerRights, o.dropRights},
 		{layerLandlock, o.landlock},
 		{layerSeccomp, filterCalls},
-		{layerProgram, func() error {
-			_, err := unix.Write(statusFile, []byte(ready))
-			return err
-		}},
+		{layerProgram, sayReady},
 		// These come last: the layers before need more memory than a program may have, and Go may start
 		// a thread during any call that may wait, which kills the process where there is no room for one.
 		{layerLimits, func() error {
@@ -78,6 +76,19 @@ func (o order) become() error {
 	}
 	err := unix.Exec(o.Path, append([]string{o.Path}, o.Args...), o.Env)
 	return fmt.Errorf("%s: %s: %w", layerProgram, o.Path, err)
+}
+
+// sayReady tells the parent, and gives a thread that Go has begun to start the time to be there before the
+// limit on processes is. Both calls are raw: during them Go starts no thread, and no collection does.
+func sayReady() error {
+	debug.SetGCPercent(-1)
+	text, pause := []byte(ready), unix.Timespec{Nsec: 1e6}
+	_, _, errno := unix.RawSyscall(unix.SYS_WRITE, statusFile, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)))
+	if errno != 0 {
+		return errno
+	}
+	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0) // a signal may end it early
+	return nil
 }
 
 // settle makes /tmp and leaves nothing open of the parent.
