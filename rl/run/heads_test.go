@@ -52,9 +52,9 @@ reward = "rm + 0.5*truncated"
 `
 
 // TestHeadLearns: a copy with a head learns to score in a stage of its own, while the policy and its
-// weights stay as they are, and each checkpoint has both under their own names; then a reward is what it says after the last token, which is also what the
-// fact of its name says of that token. A run that is killed comes to the same bytes. Written as a
-// folder it says the same in another run.
+// weights stay as they are, and each checkpoint has both under their own names. Then a reward is what it
+// says after the last token, which is also what the fact of its name says of that token. A run that is
+// killed comes to the same bytes. Written as a folder it says the same in another run.
 func TestHeadLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains and resumes several times")

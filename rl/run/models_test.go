@@ -187,9 +187,10 @@ penalty = "0.05*square(logp - teacher)/2"
 "my/teacher" = "step_token_mean(teacher == old)"
 `
 
-// TestTrains: a stage that trains another model draws with it, evaluates and saves it, and leaves the
-// policy as it was, to the byte, which is the model of each checkpoint; the policy goes on from there. Sampler and trainer agree to the bit
-// through all exchanges, and a run that is killed comes to the same bytes.
+// TestTrains: a stage that trains another model draws with it, evaluates and saves it. It leaves the policy
+// as it was, to the byte, and each checkpoint has the policy as its model; the policy goes on from there.
+// Sampler and trainer agree to the bit through all exchanges, and a run that is killed comes to the same
+// bytes.
 func TestTrains(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains and resumes several times")

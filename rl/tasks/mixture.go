@@ -134,9 +134,8 @@ func partOf(name string, sets []string) (Demonstrator, error) {
 	return part, nil
 }
 
-// blendable are the tasks that can be parts of a mixture.
-func blendable() []string {
-	var names []string
+// blendable are the tasks that can be parts of a mixture. They are found once: a verifier asks for each row.
+var blendable = sync.OnceValue(func() (names []string) {
 	for _, f := range Families() {
 		t := f.New()
 		_, shown := t.(Demonstrator)
@@ -146,7 +145,7 @@ func blendable() []string {
 		}
 	}
 	return names
-}
+})
 
 // share reads the shares.
 func (b *blend) share(text string) error {
