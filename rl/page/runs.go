@@ -148,7 +148,7 @@ func (r *Runs) byID(id string) *run {
 }
 
 // fresh is how long after a change of its logs a run counts as being in progress: more
-// than most steps take.
+// than most steps take. A change that lies further ahead was made before the clock was set back.
 const fresh = time.Minute
 
 // describe looks at the files of a run. One whose folder was deleted or moved is gone: it
@@ -162,7 +162,7 @@ func (o *run) describe() Run {
 		}
 		f.Close()
 		d.Files[name] = info.Size()
-		if time.Since(info.ModTime()) < fresh && name != "recipe.toml" && d.State == "stopped" {
+		if time.Since(info.ModTime()).Abs() < fresh && name != "recipe.toml" && d.State == "stopped" {
 			d.State = "running"
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAsk: without a connection the answers are those that Handler gives.
@@ -68,6 +69,30 @@ func TestWatch(t *testing.T) {
 	}
 	if want := [][]string{{"run stopped 0", "still stopped 0"}, {"run running 3"}, nil, {"new stopped 0"}}; !reflect.DeepEqual(looks, want) {
 		t.Errorf("it tells %q, want %q", looks, want)
+	}
+}
+
+// TestClockSetBack: a run whose logs are of the future, as the clock was set back, is not in progress;
+// one that writes again is. A browser that has a file with a later time gets what is there now.
+func TestClockSetBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "")
+	write(t, dir, "metrics.jsonl", "{}\n")
+	ahead := time.Now().Add(time.Hour)
+	must(t, os.Chtimes(filepath.Join(dir, "metrics.jsonl"), ahead, ahead))
+	runs, err := Open(dir)
+	must(t, err)
+	state := func() string { return runs.describe()[0].State }
+	if got := state(); got != "stopped" {
+		t.Errorf("a run that wrote an hour ahead is %q", got)
+	}
+	write(t, dir, "timing.jsonl", "{}\n")
+	if got := state(); got != "running" {
+		t.Errorf("a run that writes is %q", got)
+	}
+	write(t, dir, "metrics.jsonl", "{\"step\":1}\n")
+	if again := get(t, runs.Handler(), "/run/run/metrics.jsonl", "If-Modified-Since", ahead.UTC().Format(http.TimeFormat)); again.StatusCode != http.StatusOK || body(t, again) != "{\"step\":1}\n" {
+		t.Errorf("a file that was written again is answered with %s", again.Status)
 	}
 }
 
