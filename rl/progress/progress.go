@@ -24,8 +24,9 @@ type Reporter struct {
 
 	stage   string
 	total   int
-	began   time.Time
-	first   int // step the stage began at, above 0 after a resume
+	step    int             // done last; at first the one the stage began at, above 0 after a resume
+	done    time.Time       // when
+	laps    []time.Duration // of the last steps, at most recent
 	printed time.Time
 }
 
@@ -44,8 +45,8 @@ func New(out io.Writer) *Reporter {
 // Begin starts a stage of total steps, the first of them being step first.
 func (r *Reporter) Begin(stage string, first, total int) {
 	r.End()
-	r.stage, r.total, r.first = stage, total, first
-	r.began, r.printed = time.Now(), time.Time{}
+	r.stage, r.total, r.step = stage, total, first
+	r.done, r.laps, r.printed = time.Now(), nil, time.Time{}
 	if r.width > 0 {
 		r.bar = newBar(r.out, r.barWidth(), stage, total)
 		r.bar.set(first, "")
@@ -62,9 +63,9 @@ func (r *Reporter) Step(step int, figures ...string) {
 		}
 	}
 	left := ""
-	if done := step - r.first; done > 0 && step < r.total {
-		per := time.Since(r.began) / time.Duration(done)
-		left = short(per*time.Duration(r.total-step)) + " left"
+	r.lap(step)
+	if len(r.laps) > 0 && step < r.total {
+		left = short(perStep(r.laps)*time.Duration(r.total-step)) + " left"
 		parts = append(parts, left)
 	}
 	text := strings.Join(parts, gap)
@@ -76,6 +77,33 @@ func (r *Reporter) Step(step int, figures ...string) {
 		r.printed = time.Now()
 		fmt.Fprintf(r.out, "%-10s %s\n", r.stage, text)
 	}
+}
+
+// recent is how many steps tell how long one takes.
+const recent = 50
+
+// lap notes how long the steps took since the last one that was reported.
+func (r *Reporter) lap(step int) {
+	now := time.Now()
+	if n := step - r.step; n > 0 {
+		r.laps = append(r.laps, now.Sub(r.done)/time.Duration(n))
+		r.laps = r.laps[max(0, len(r.laps)-recent):]
+	}
+	r.step, r.done = step, now
+}
+
+// perStep is the mean of how long steps took, where the longest counts for no more than the others
+// together: it may have begun before a machine or a process was stopped for hours.
+func perStep(laps []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, l := range laps {
+		sum += l
+	}
+	if longest := slices.Max(laps); len(laps) > 1 {
+		sum -= longest
+		sum += min(longest, sum)
+	}
+	return sum / time.Duration(len(laps))
 }
 
 // gap stands between the parts of a line.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 )
@@ -26,6 +27,36 @@ $`)
 	if !want.MatchString(out.String()) {
 		t.Errorf("printed\n%s", out.String())
 	}
+}
+
+// TestLeft: the time left is that of the steps that are left, also after a process was stopped for an
+// hour, and where the clock stands still.
+func TestLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, takes := range map[string]func(step int) time.Duration{
+			"3m00s left": func(int) time.Duration { return time.Second },
+			"5m42s left": func(step int) time.Duration { // 19 steps, and one that counts as 19
+				if step == 10 {
+					return time.Hour
+				}
+				return time.Second
+			},
+			"0s left": func(int) time.Duration { return 0 },
+		} {
+			var out strings.Builder
+			r := New(&out)
+			r.Begin("rl", 100, 300)
+			for step := range 20 {
+				time.Sleep(takes(step))
+				r.printed = time.Time{}
+				r.Step(101 + step)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if last := lines[len(lines)-1]; !strings.HasSuffix(last, "120/300  "+want) {
+				t.Errorf("%q, want %s", last, want)
+			}
+		}
+	})
 }
 
 // TestExtend: a stage that ends earlier than planned is at its end.

@@ -102,14 +102,18 @@ func (d *display) figures(e event) []string {
 	return out
 }
 
-// rate is the stage's throughput. The first step counts as a warm-up.
+// rate is the stage's throughput, "" while the clock has not moved. The first step counts as a warm-up.
 func (d *display) rate(tokens int) string {
 	if d.since.IsZero() {
 		d.since, d.tokens = time.Now(), 0
 		return ""
 	}
 	d.tokens += tokens
-	rate := float64(d.tokens) / time.Since(d.since).Seconds()
+	took := time.Since(d.since)
+	if took <= 0 {
+		return ""
+	}
+	rate := float64(d.tokens) / took.Seconds()
 	if rate >= 1e4 {
 		return fmt.Sprintf("%.0fk tok/s", rate/1e3)
 	}

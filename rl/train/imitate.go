@@ -117,8 +117,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		e.Metrics["sft/loss"] = 0 - perToken(b.u.Table, "logp") // whatever the loss is
 		e.Metrics["policy/entropy"] = perToken(b.u.Table, "entropy")
 	}
-	seconds := time.Since(began).Seconds()
-	e.Timing = metrics.Row{"time/train_s": seconds, "train/tokens_per_s": float64(e.Tokens) / seconds}
+	e.Timing = timesOf(e.Tokens, time.Since(began))
 	done := at.Step + 1
 	// Tests are not cut short by an interrupt: the step's update has been made.
 	switch tested := done%cfg.TestEvery == 0; {

@@ -55,8 +55,7 @@ func (s *preference) Step(_ context.Context, at Position) (*Event, error) {
 		m.into(e.Metrics)
 		e.Metrics["policy/loss"] = m.loss
 	}
-	seconds := time.Since(began).Seconds()
-	e.Timing = metrics.Row{"time/train_s": seconds, "train/tokens_per_s": float64(e.Tokens) / seconds}
+	e.Timing = timesOf(e.Tokens, time.Since(began))
 	if done := at.Step + 1; done%s.stage.SFT.TestEvery == 0 || done == s.Steps() {
 		return e, s.test(at, e)
 	}

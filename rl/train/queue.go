@@ -46,6 +46,16 @@ func (t *waits) row(step time.Duration) metrics.Row {
 	return row
 }
 
+// timesOf are the times of a step that draws nothing. The clocks of some machines stand for longer
+// than a small step takes: then no throughput is known.
+func timesOf(tokens int, step time.Duration) metrics.Row {
+	row := metrics.Row{"time/train_s": step.Seconds()}
+	if step > 0 {
+		row["train/tokens_per_s"] = float64(tokens) / step.Seconds()
+	}
+	return row
+}
+
 // inTurn learns from the steps in their order. A step is drawn lag steps before it is learned from.
 type inTurn struct {
 	plan   func(Position) (Plan, error) // by the weights of now
