@@ -52,6 +52,7 @@ type Hub struct {
 type peer struct {
 	card    Card
 	heard   time.Time
+	missed  int    // beats of the trainer since then: while it is stopped, it misses nothing
 	item    []byte // in its hands; nil: none
 	most    int    // bytes of its result
 	partial []byte // what came of the result
@@ -223,7 +224,7 @@ func (h *Hub) watch() {
 		}
 		h.mu.Lock()
 		for key, p := range h.peers {
-			if time.Since(p.heard) > goneAfter {
+			if p.missed++; p.missed > goneAfter {
 				h.drop(key, p)
 				h.note("worker %s is silent: others do its work", key)
 			}
@@ -296,7 +297,7 @@ func (h *Hub) answer(m *nats.Msg) {
 		reply(m, statusStranger, nil)
 		return
 	}
-	p.heard = time.Now()
+	p.heard, p.missed = time.Now(), 0
 	switch verb {
 	case verbTake:
 		h.take(m, key, p)
