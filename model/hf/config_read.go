@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -46,6 +47,9 @@ func parseConfig(data []byte, headed bool) (c Config, architecture string, err e
 		accepted = append(f.headed(modelType), f.architecture)
 	}
 	architecture = r.refuseMisread(f, accepted)
+	if !headed && r.err != nil && r.named(f.headed(modelType)) >= 0 {
+		r.err = hint.With(r.err, scores)
+	}
 
 	c.Vocab = r.size("vocab_size")
 	c.Width = r.size("hidden_size")
@@ -333,18 +337,24 @@ func (r *configReader) refuseMisread(f family, accepted []string) (architecture 
 	r.refusePartialRotation()
 	if raw := r.take("architectures"); raw != nil {
 		var names []string
-		i := -1
-		if json.Unmarshal(raw, &names) == nil {
-			i = slices.IndexFunc(names, func(name string) bool { return slices.Contains(accepted, name) })
-		}
-		switch {
+		i := r.named(accepted)
+		switch err := json.Unmarshal(raw, &names); {
 		case i >= 0:
 			architecture = names[i]
-		case names == nil || len(names) > 0:
+		case err != nil || len(names) > 0:
 			r.refuse("architectures", `["`+strings.Join(accepted, `"], ["`)+`"]`)
 		}
 	}
 	return architecture
+}
+
+// named is the place of the first architecture that is named and is one of some; -1: none is.
+func (r *configReader) named(some []string) int {
+	var names []string
+	if json.Unmarshal(r.keys["architectures"].raw, &names) != nil {
+		return -1
+	}
+	return slices.IndexFunc(names, func(name string) bool { return slices.Contains(some, name) })
 }
 
 // rest is what no field stands for. The stored type of the weights is dropped: it

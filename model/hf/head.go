@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,6 +148,28 @@ func ReadHeaded(dir string) (*Folder, error) {
 	return readFolder(dir, true)
 }
 
+// scores is advice on a folder with a head that is read as one without.
+const scores = "it is a model that scores: rlzero score, rlzero eval and [models.NAME] with head = true read it"
+
+// HasScore says whether a folder is that of a model with a head, as [ReadHeaded] reads it: by the
+// architecture that its config.json names, and of a *ForCausalLM by its tensors.
+func HasScore(dir string) bool {
+	f := &Folder{Dir: dir}
+	if gguf.IsFile(dir) || exists(filepath.Join(dir, adapterConfigFile)) || f.readConfig(filepath.Join(dir, configFile), dir, true) != nil {
+		return false
+	}
+	form := formOf(f.architecture)
+	if form.suffix != causal {
+		return true
+	}
+	ts, err := openTensors(dir)
+	if err != nil {
+		return false
+	}
+	defer ts.Close()
+	return ts.shape(form.layers[0]+".weight") != nil
+}
+
 // takeHead moves a head from the tensors to the folder, and checks it.
 func (f *Folder) takeHead() error {
 	name := f.architecture
@@ -233,7 +256,7 @@ func (h *Head) Label(name string) (int, error) {
 		if name == "" {
 			what = "no label is chosen"
 		}
-		return 0, hint.With(fmt.Errorf("%s; the head has %d (%s)", what, len(h.Labels), strings.Join(h.Labels, ", ")), "label = %q", h.Labels[len(h.Labels)-1])
+		return 0, fmt.Errorf("%s; the head has %d (%s)", what, len(h.Labels), strings.Join(h.Labels, ", "))
 	}
 	return i, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
 )
 
@@ -102,8 +101,8 @@ func TestHeadsRefused(t *testing.T) {
 	}
 	defer f.Tensors.Close()
 	for label, want := range map[string]string{"": "no label is chosen; the head has 3 (LABEL_0, LABEL_1, LABEL_2)", "good": `there is no label "good"`} {
-		if _, err := f.Head.Label(label); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.Join(hint.All(err), " "), `label = "LABEL_2"`) {
-			t.Errorf("label %q: %v (%s)", label, err, strings.Join(hint.All(err), " "))
+		if _, err := f.Head.Label(label); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("label %q: %v", label, err)
 		}
 	}
 	if i, err := f.Head.Label("LABEL_1"); err != nil || i != 1 {

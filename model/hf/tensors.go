@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // TensorSpec is the name and shape that a config asks of a tensor.
@@ -112,11 +114,11 @@ func CheckTensors(c Config, ts *TensorSet) error {
 	}
 	for _, want := range Tensors(c) {
 		if !surplus[want.Name] {
-			hint := ""
+			tied := ""
 			if want.Name == HeadName {
-				hint = "; if the model uses its embedding as head, config.json should say tie_word_embeddings true"
+				tied = "; if the model uses its embedding as head, config.json should say tie_word_embeddings true"
 			}
-			return fmt.Errorf("tensor %s is missing%s", want.Name, hint)
+			return fmt.Errorf("tensor %s is missing%s", want.Name, tied)
 		}
 		if found := ts.tensors[want.Name].shape; !slices.Equal(found, want.Shape) {
 			return fmt.Errorf("tensor %s: found shape %v, accepted: %v by config.json", want.Name, found, want.Shape)
@@ -128,7 +130,11 @@ func CheckTensors(c Config, ts *TensorSet) error {
 	}
 	for _, name := range ts.Names() {
 		if surplus[name] {
-			return fmt.Errorf("tensor %s is not part of the model that config.json describes", name)
+			err := fmt.Errorf("tensor %s is not part of the model that config.json describes", name)
+			if strings.HasPrefix(name, forms[len(forms)-1].layers[0]) {
+				err = hint.With(err, scores)
+			}
+			return err
 		}
 	}
 	return nil

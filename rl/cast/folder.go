@@ -85,7 +85,7 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 	}
 	if f.Head != nil {
 		if of.label, err = f.Head.Label(w.spec.Label); err != nil {
-			return of, err
+			return of, hint.With(err, "label = %q", f.Head.Labels[len(f.Head.Labels)-1])
 		}
 	}
 	of.config, of.read = f.Config, []string{w.spec.Path}

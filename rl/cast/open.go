@@ -19,6 +19,11 @@ func OpenModel(dev gpu.Device, folder, adapter string, dtype, kvDtype hf.Dtype) 
 	return load(dev, folder, model.LoadOptions{Dtype: dtype, KVDtype: kvDtype, Frozen: true, Adapter: adapter})
 }
 
+// OpenHeaded is OpenModel of the folder of a model with a head, see [hf.ReadHeaded].
+func OpenHeaded(dev gpu.Device, folder string, dtype, kvDtype hf.Dtype) (*model.Model, error) {
+	return load(dev, folder, model.LoadOptions{Dtype: dtype, KVDtype: kvDtype, Frozen: true, Head: true})
+}
+
 // Take gives a model that was opened from a checkpoint's folder the weights that the checkpoint has of
 // another model of the run, or those of its policy again.
 func Take(m *model.Model, checkpoint, name string) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -35,7 +36,8 @@ checkpoint folder. RUN is the folder of a run, finished or in progress.
              that import its files
 
 --member NAME writes a copy of [models] that a stage of the run trained. One with a head becomes a
-folder that transformers opens as *ForTokenClassification, with one label.
+folder that transformers opens as *ForTokenClassification, with one label. A copy whose first stage
+has not begun has the weights that the run opened with, which is said.
 
 A LoRA adapter is merged into hf and gguf: the adapter of the run or of the PEFT folder that
 MODEL is, or that of --adapter. Tokenizer and chat template are exported with the model.
@@ -136,6 +138,9 @@ func export(c *cli.Context) error {
 		if err := takeMember(f, found.Dir, name, format); err != nil {
 			return fmt.Errorf("%w: --member %s: %w", lines.ErrInput, name, err)
 		}
+		if note := unmade(found.Dir, name); note != "" {
+			fmt.Fprintln(c.App.ErrWriter, terminal.Message(note))
+		}
 	}
 	files, err := exportAs(c, f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), format, typ)
 	if err != nil {
@@ -173,6 +178,24 @@ func takeMember(f *hf.Folder, dir, name, format string) error {
 		err = fmt.Errorf("it has a head, which --format %s cannot hold; accepted: hf", format)
 	}
 	return err
+}
+
+// unmade says that a checkpoint has a member as the run opened it, since no stage before used it; "": it
+// has what the run made of it, or nobody can tell.
+func unmade(dir, name string) string {
+	state, err := run.ReadState(dir)
+	if err != nil { // of no run
+		return ""
+	}
+	r, err := recipe.Load(filepath.Join(dir, "..", "..", recipe.File), nil)
+	if err != nil {
+		return ""
+	}
+	first := r.FirstUse(name)
+	if at := state.At.Stage; at > first || at == first && state.Began || first == len(r.Stages) {
+		return ""
+	}
+	return fmt.Sprintf("%s is still as the run opened it: its first stage, %s, has not begun in this checkpoint", name, r.Stages[first].Name)
 }
 
 // exportLine is what export prints with --json.

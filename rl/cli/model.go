@@ -226,11 +226,12 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return openWith(c, found.Dir, c.String(adapterFlag.Name))
+	return openWith(c, found.Dir, c.String(adapterFlag.Name), false)
 }
 
-// openWith opens the device and loads the model of a folder onto it, with an adapter; "" for none.
-func openWith(c *cli.Context, folder, adapter string) (*model.Model, func(), error) {
+// openWith opens the device and loads the model of a folder onto it, with an adapter, "" for none, or with
+// its head.
+func openWith(c *cli.Context, folder, adapter string, head bool) (*model.Model, func(), error) {
 	dtype, err := dtypeOf(c, dtypeFlag)
 	if err != nil {
 		return nil, nil, err
@@ -243,13 +244,39 @@ func openWith(c *cli.Context, folder, adapter string) (*model.Model, func(), err
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := cast.OpenModel(dev, folder, adapter, dtype, kvDtype)
+	var m *model.Model
+	if head {
+		m, err = cast.OpenHeaded(dev, folder, dtype, kvDtype)
+	} else {
+		m, err = cast.OpenModel(dev, folder, adapter, dtype, kvDtype)
+	}
 	if err != nil {
 		dev.Close()
 		return nil, nil, err
 	}
 	return m, func() { m.Close(); dev.Close() }, nil
 }
+
+// headOf says whether a folder is that of a model with a head, and refuses what goes with one and not
+// with the other.
+func headOf(c *cli.Context, folder string, without ...string) (bool, error) {
+	head := hf.HasScore(folder)
+	if !head {
+		if c.IsSet(labelFlag.Name) {
+			return false, usagef("--%s is for models with a head, which %s has not", labelFlag.Name, folder)
+		}
+		return false, nil
+	}
+	for _, flag := range append(without, adapterFlag.Name) {
+		if c.IsSet(flag) {
+			return true, usagef("--%s does not go with a model that has a head, as %s has", flag, folder)
+		}
+	}
+	return true, nil
+}
+
+// labelFlag names a label of a head.
+var labelFlag = &cli.StringFlag{Name: "label", Usage: "`NAME` of the label whose score is meant, of a model with a head that has several", DefaultText: "the only one"}
 
 func scoreCommand() *cli.Command {
 	return &cli.Command{
@@ -261,12 +288,20 @@ func scoreCommand() *cli.Command {
 Entry i is about ids[i] given ids[:i], in nats; the first entry is null. Messages are written
 with the model's chat template, as in training.
 
+A model with a head (*ForSequenceClassification, *ForTokenClassification, TRL's value head, or what
+export --member writes) scores: each line is then
+
+   {"ids":[],"scores":[]}
+
+where entry i is what the head says after ids[i]: its number, or of several labels the probability
+of --label.
+
 Example:
    echo '{"ids":[5,9,2]}' | rlzero score runs/first --in -`,
 		Flags: []cli.Flag{
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
-			systemFlag, varFlag, alwaysJSON,
+			systemFlag, varFlag, labelFlag, alwaysJSON,
 			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -286,12 +321,27 @@ Example:
 				return err
 			}
 			defer in.Close()
-			m, done, err := openModel(c, args[0])
+			found, err := findModel(c, args[0])
+			if err != nil {
+				return err
+			}
+			head, err := headOf(c, found.Dir, "temperature")
+			if err != nil {
+				return err
+			}
+			m, done, err := openWith(c, found.Dir, c.String(adapterFlag.Name), head)
 			if err != nil {
 				return err
 			}
 			defer done()
-			return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"), talk)
+			if !head {
+				return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"), talk)
+			}
+			label, err := infer.Label(m, c.String(labelFlag.Name))
+			if err != nil {
+				return err
+			}
+			return infer.ScoreHead(m, label, c.String("in"), in, c.App.Writer, talk)
 		},
 	}
 }
@@ -308,6 +358,7 @@ Examples:
    rlzero eval runs/first
    rlzero eval models/small --task countdown-tiny --n 8 --k 1,8
    rlzero eval models/small --data problems.jsonl --verifier number --k 1,4
+   rlzero eval models/reward --data pairs.jsonl
    rlzero eval runs/first --against runs/first/checkpoints/step-001750
 
 --against BASE measures the base too and prints, for each k, how many problems both solve in k
@@ -315,6 +366,12 @@ tries (kept), only the base (lost), only the model (gained), and neither (out of
 expected over all draws of k of the completions; the share of what the base does not solve that
 the model does (expansion); and the entropy of answers and of tokens. --n is then 256 and --k the
 powers of two up to --n unless they are given.
+
+A model with a head, which scores, is measured on rows of --data that say which completions are
+right: chosen and rejected, completion and label, or steps and labels. It prints how often the
+right one of a pair has the higher score, the best score of a prompt is a right one's (one of n,
+best of n), 1/rank of the best right one, and how often a score by itself says what is right: above
+0 of a head with one label, above 0.5 of one with several, of which --label names one.
 
 --json prints one object:
 
@@ -333,7 +390,7 @@ problems, so that the figure is likely too high.`,
 			&cli.StringFlag{Name: "data", Usage: "`FILE` or folder of rows with a question and an answer, under these or other names of published data sets"},
 			verifierFlag,
 			&cli.StringFlag{Name: "form", Usage: "whether to write prompts with the model's chat template: auto, chat or text", DefaultText: "as in the recipe, else auto"},
-			systemFlag, varFlag,
+			systemFlag, varFlag, labelFlag,
 			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all of them if a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of completions of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
@@ -404,8 +461,16 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	head, err := headOf(c, found.Dir, "against", "task", "verifier", "n", "k")
+	if err != nil {
+		return err
+	}
 	var res interface{ Table() string }
-	if c.IsSet("against") {
+	if head {
+		if res, err = measureHead(c, found.Dir, o); err != nil {
+			return err
+		}
+	} else if c.IsSet("against") {
 		base, err := findCheckpoint(c, c.String("against"), "") // --checkpoint is one of MODEL
 		if err != nil {
 			return err
@@ -443,7 +508,7 @@ func evaluate(c *cli.Context) error {
 
 // measureModel evaluates a model in a folder.
 func measureModel(c *cli.Context, dir, adapter string, o eval.Options) (*eval.Report, error) {
-	m, done, err := openWith(c, dir, adapter)
+	m, done, err := openWith(c, dir, adapter, false)
 	if err != nil {
 		return nil, err
 	}
@@ -453,6 +518,17 @@ func measureModel(c *cli.Context, dir, adapter string, o eval.Options) (*eval.Re
 	o.Progress = shownBy(show, "eval", "completions")
 	o.Note = func(line string) { show.Line("%s", line) }
 	return eval.Model(c.Context, m, o)
+}
+
+// measureHead measures the head of the model in a folder.
+func measureHead(c *cli.Context, dir string, o eval.Options) (*eval.HeadReport, error) {
+	m, done, err := openWith(c, dir, "", true)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	o.Note = func(line string) { fmt.Fprintln(c.App.ErrWriter, terminal.Message(line)) }
+	return eval.Head(m, c.String(labelFlag.Name), o)
 }
 
 // ksOf are the values of --k. Of the default ones, those above n are left out; against a base they

@@ -123,7 +123,7 @@ func serveModel(c *cli.Context) error {
 		return usage(err)
 	}
 	defer door.Close()
-	m, done, err := openWith(c, folder, "")
+	m, done, err := openWith(c, folder, "", false)
 	if err != nil {
 		return err
 	}

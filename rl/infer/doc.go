@@ -4,6 +4,7 @@
 //
 //	{"prompt":...}, {"messages":...} or {"ids":...} ── Sample ──> {"ids","text","logprobs","stop"}
 //	{"text":...}, {"messages":...} or {"ids":...}   ── Score ───> {"ids","logprobs","entropy","mean_logsoftmax"}
+//	the same, of a model with a head                ── ScoreHead ─> {"ids","scores"}
 //	{"text":...}                                    ── Tokens ──> {"ids","decoded"}
 //
 // Messages are rendered with the model's chat template (package chat). Sample continues where the

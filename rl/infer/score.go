@@ -22,6 +22,30 @@ type scored struct {
 	MeanLogsoft []*float32 `json:"mean_logsoftmax"`
 }
 
+// said is a line of score's output for a model with a head. Entry i is what it says after ids[:i+1].
+type said struct {
+	IDs    []int     `json:"ids"`
+	Scores []float64 `json:"scores"`
+}
+
+// ScoreHead reads lines as [Score] does and writes what a label of the model's head, given by its place,
+// says after each token.
+func ScoreHead(m *model.Model, label int, name string, in io.Reader, out io.Writer, c ChatOptions) error {
+	w, read, head := bufio.NewWriter(out), &reader{m: m, o: c}, NewHead(m, label)
+	defer head.Close()
+	return lines.Input(name, in, func(_ int, raw []byte) error {
+		ids, err := read.sequence(raw)
+		if err != nil {
+			return err
+		}
+		scores, err := head.Read(seq.Sequence{IDs: ids, Spans: []seq.Span{{To: len(ids)}}, Temperature: 1})
+		if err != nil {
+			return err
+		}
+		return lines.Write(w, said{ids, scores})
+	})
+}
+
 // Score reads JSON lines with "ids", "text" or "messages" and writes each token's log-prob,
 // entropy and mean log-softmax (nats, of logits divided by the temperature).
 func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature float64, c ChatOptions) error {

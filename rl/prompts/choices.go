@@ -105,12 +105,12 @@ func Label(row verify.Problem) (good, there bool, err error) {
 		return false, false, nil
 	}
 	switch strings.ToLower(fmt.Sprint(value)) {
-	case "true", "1":
+	case "true", "1", verify.Right: // as completions.jsonl has them
 		return true, true, nil
-	case "false", "0":
+	case "false", "0", verify.Wrong:
 		return false, true, nil
 	}
-	return false, false, fmt.Errorf(`"label" is %s; accepted: true, false, 1, 0`, raw)
+	return false, false, fmt.Errorf(`"label" is %s; accepted: true, false, 1, 0, right, wrong`, raw)
 }
 
 // side is a completion after the prompt of its row. Messages that begin with what was

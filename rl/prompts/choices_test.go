@@ -96,7 +96,7 @@ func TestCheckChoices(t *testing.T) {
 		file + `: 3 of 8 rows (lines 2, 4, 8): nothing is preferred: the row has no "rejected"; beside the prompt it has chosen`,
 		file + ": line 5: chosen and rejected are the same",
 		file + ": line 6: the row has ",
-		file + `: line 7: prompt "U": "label" is "good"; accepted: true, false, 1, 0`,
+		file + `: line 7: prompt "U": "label" is "good"; accepted: true, false, 1, 0, right, wrong`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)

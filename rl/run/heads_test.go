@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
@@ -161,13 +162,14 @@ func TestHeadLearns(t *testing.T) {
 	if !slices.EqualFunc(said[dir], said[other], slices.Equal) {
 		t.Errorf("the run's own says %v, its folder %v", said[dir], said[other])
 	}
-	for about, c := range map[string]struct{ text, want string }{
-		"a folder without a head": {strings.Replace(text, folder, found.Dir, 1), "has no head (architectures: "},
-		"a label":                 {strings.Replace(text, "head = true", "head = true\nlabel = \"good\"", 1), `there is no label "good"; the head has 1 (LABEL_0)`},
-		"a head that is not said": {strings.Replace(text, "head = true\n", "", 1), "models.rm] is used by nothing: no formula reads rm"},
+	for about, c := range map[string]struct{ text, want, hint string }{
+		"a folder without a head": {strings.Replace(text, folder, found.Dir, 1), "has no head (architectures: ", "name the folder of a reward model"},
+		"a label":                 {strings.Replace(text, "head = true", "head = true\nlabel = \"good\"", 1), `there is no label "good"; the head has 1 (LABEL_0)`, `label = "LABEL_0"`},
+		"a head that is not said": {strings.Replace(text, "head = true\n", "", 1), "models.rm] is used by nothing: no formula reads rm", "read it in a formula"},
 	} {
-		if err := trainText(t, dev, t.TempDir(), c.text, false); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mine.toml:") {
-			t.Errorf("%s: %v, want %q", about, err, c.want)
+		err := trainText(t, dev, t.TempDir(), c.text, false)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "mine.toml:") || !strings.Contains(strings.Join(hint.All(err), " "), c.hint) {
+			t.Errorf("%s: %v (%v), want %q and %q", about, err, hint.All(err), c.want, c.hint)
 		}
 	}
 }

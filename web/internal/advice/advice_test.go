@@ -41,6 +41,8 @@ var elsewhere = map[string]string{
 	"rl/doctor/draws.go":            "rlzero doctor --draws",
 	"rl/doctor/receipt.go":          "rlzero receipt",
 	"rl/eval/model.go":              "rlzero eval",
+	"rl/eval/head.go":               "rlzero eval",
+	"rl/infer/head.go":              "rlzero score",
 	"rl/infer/talk.go":              "rlzero chat",
 	"rl/run/repeat.go":              "rlzero train --replay",
 	"rl/store/model.go":             "--checkpoint, which the page leaves at its default",

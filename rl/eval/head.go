@@ -1,0 +1,267 @@
+package eval
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// HeadReport is what a head that scores comes to on rows that say which completions are right. A
+// score is what it says after the last token of a completion. Figures without a case are NaN.
+type HeadReport struct {
+	Data    string
+	Label   string  // whose score is meant
+	Rows    int     // that were read
+	Pairs   counted // pairs of a right and a wrong completion of a prompt: right has the higher score; equal ones count half
+	OneOfN  counted // prompts with right and wrong completions: a right one has a higher score than all wrong ones
+	Chance  counted // completions of these prompts that are right: what OneOfN comes to by chance
+	Rank    counted // of these prompts: 1/(1 + wrong completions at or above the best right one)
+	BestOfN counted // prompts with several completions: the first with the highest score is right
+	Alone   counted // completions: the score says by itself whether it is right
+	Steps   counted // steps with labels: the score after the step says whether it is right
+}
+
+// counted is a mean.
+type counted struct {
+	sum float64
+	n   int
+}
+
+func (c *counted) add(x float64) { c.sum, c.n = c.sum+x, c.n+1 }
+
+// mean is NaN of nothing.
+func (c counted) mean() float64 { return c.sum / float64(c.n) }
+
+// figures are those of a report, in their order.
+func (r *HeadReport) figures() []struct {
+	key, name string
+	of        counted
+	unit      string
+} {
+	return []struct {
+		key, name string
+		of        counted
+		unit      string
+	}{
+		{"pairs", "pairs", r.Pairs, "pair"},
+		{"one_of_n", "one of n", r.OneOfN, "prompt"},
+		{"chance_of_n", "by chance", r.Chance, "completion"},
+		{"reciprocal_rank", "1/rank", r.Rank, "prompt"},
+		{"best_of_n", "best of n", r.BestOfN, "prompt"},
+		{"alone", "alone", r.Alone, "completion"},
+		{"steps", "steps", r.Steps, "step"},
+	}
+}
+
+// Table is the report for people. A figure that was not measured is left out.
+func (r *HeadReport) Table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, scored by %s\n", r.Data, terminal.Count(r.Rows, "row", ""), r.Label)
+	for _, f := range r.figures() {
+		if f.of.n > 0 {
+			fmt.Fprintf(&b, "%-10s %6.1f %%  of %s\n", f.name, 100*f.of.mean(), terminal.Count(f.of.n, f.unit, ""))
+		}
+	}
+	return b.String()
+}
+
+// MarshalJSON writes each figure and how many cases it is of; one without a case is null.
+func (r *HeadReport) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	data, err := json.Marshal(r.Data)
+	if err != nil {
+		return nil, err
+	}
+	label, err := json.Marshal(r.Label)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, `{"data":%s,"label":%s,"rows":%d`, data, label, r.Rows)
+	for _, f := range r.figures() {
+		value := "null"
+		if f.of.n > 0 {
+			raw, err := json.Marshal(f.of.mean())
+			if err != nil {
+				return nil, err
+			}
+			value = string(raw)
+		}
+		fmt.Fprintf(&b, `,"%s":%s,"%s_of":%d`, f.key, value, f.key, f.of.n)
+	}
+	return []byte(b.String() + "}"), nil
+}
+
+// side is a completion with the score of the head.
+type side struct {
+	right bool
+	score float64
+}
+
+// Head measures the head of a model on the rows of a data set: pairs of chosen and rejected, steps
+// with labels, or completions with a label, of which those of one question are a group. label names
+// the label of a head that has several.
+func Head(m *model.Model, label string, o Options) (*HeadReport, error) {
+	if m.Tokenizer == nil {
+		return nil, fmt.Errorf("%w: the model's folder has no tokenizer.json", lines.ErrInput)
+	}
+	at, err := infer.Label(m, label)
+	if err != nil {
+		return nil, err
+	}
+	task, err := recipe.OnData(o.Data, o.Set)
+	if err != nil {
+		return nil, err
+	}
+	style := prompts.Style{Form: prompts.Auto}
+	if o.Style != nil {
+		o.Style(&style)
+	}
+	renderer, err := prompts.NewRenderer(m.Tokenizer, m.Config.EOS, style)
+	if err != nil {
+		return nil, err
+	}
+	reading, err := prompts.Find(resolve.Parts(&task), prompts.Wanted{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
+	}
+	if line := reading.Line(); line != "" && o.Note != nil {
+		o.Note(line)
+	}
+	h := headed{report: &HeadReport{Data: o.Data, Label: m.Head.Labels[at]}, read: infer.NewHead(m, at), threshold: infer.Threshold(m), places: map[string]int{}}
+	defer h.read.Close()
+	err = prompts.ReadRows(reading.Parts[0], func(row verify.Problem) error {
+		if h.report.Rows == o.Problems {
+			return errEnough
+		}
+		h.report.Rows++
+		choices, err := renderer.Choices(row)
+		if err != nil {
+			return err
+		}
+		return h.add(row, choices)
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		err = fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
+		return nil, hint.With(err, `a head is measured on rows with "chosen" and "rejected", with "completion" and "label", or with "steps" and "labels"; --set task.columns.chosen=COLUMN names another column`)
+	}
+	h.rank()
+	return h.report, nil
+}
+
+// errEnough ends a reading.
+var errEnough = errors.New("enough")
+
+// headed measures a head row by row.
+type headed struct {
+	report    *HeadReport
+	read      *infer.HeadReader
+	threshold float64 // above it a score says right
+	groups    [][]side
+	places    map[string]int // of the groups of questions
+}
+
+// add scores the completions of a row.
+func (h *headed) add(row verify.Problem, choices []prompts.Choice) error {
+	var pair []side
+	for _, c := range choices {
+		n := len(c.IDs)
+		from := n - 1
+		if c.Labels != nil {
+			from = c.Learned[0].From
+		}
+		said, err := h.read.Read(seq.Sequence{IDs: c.IDs, Spans: []seq.Span{{From: from, To: n}}, Temperature: 1})
+		if err != nil {
+			return err
+		}
+		for i, x := range c.Labels {
+			if !math.IsNaN(x) {
+				h.report.Steps.add(agrees(x > 0.5, said[i] > h.threshold))
+			}
+		}
+		if c.Labels == nil {
+			one := side{c.Reward > 0.5, said[0]}
+			h.report.Alone.add(agrees(one.right, one.score > h.threshold))
+			pair = append(pair, one)
+		}
+	}
+	switch len(pair) {
+	case 0:
+	case 1:
+		key := row.ID + "\x00" + row.Question
+		at, known := h.places[key]
+		if !known {
+			at = len(h.groups)
+			h.places[key] = at
+			h.groups = append(h.groups, nil)
+		}
+		h.groups[at] = append(h.groups[at], pair[0])
+	default:
+		h.groups = append(h.groups, pair)
+	}
+	return nil
+}
+
+func agrees(a, b bool) float64 {
+	if a == b {
+		return 1
+	}
+	return 0
+}
+
+// rank compares the completions of each prompt.
+func (h *headed) rank() {
+	for _, g := range h.groups {
+		if len(g) < 2 {
+			continue
+		}
+		best, rights := 0, 0
+		bestRight := math.Inf(-1)
+		for i, s := range g {
+			if s.score > g[best].score {
+				best = i
+			}
+			if s.right {
+				rights++
+				bestRight = max(bestRight, s.score)
+			}
+		}
+		h.report.BestOfN.add(agrees(g[best].right, true))
+		if rights == 0 || rights == len(g) {
+			continue
+		}
+		above := 0
+		for _, wrong := range g {
+			h.report.Chance.add(agrees(wrong.right, true))
+			if wrong.right {
+				continue
+			}
+			if wrong.score >= bestRight {
+				above++
+			}
+			for _, right := range g {
+				switch {
+				case !right.right:
+				case right.score == wrong.score:
+					h.report.Pairs.add(0.5)
+				default:
+					h.report.Pairs.add(agrees(right.score > wrong.score, true))
+				}
+			}
+		}
+		h.report.OneOfN.add(agrees(above == 0, true))
+		h.report.Rank.add(1 / float64(1+above))
+	}
+}

@@ -1,0 +1,51 @@
+package eval
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestHeadRanks: what a head comes to on pairs and on groups, counted by hand. Equal scores are half a
+// pair, and no first place.
+func TestHeadRanks(t *testing.T) {
+	h := headed{report: &HeadReport{Data: "rows", Label: "LABEL_0", Rows: 5}, groups: [][]side{
+		{{true, 2}, {false, 1}},                             // a pair in the right order
+		{{true, 1}, {false, 1}},                             // none
+		{{false, 3}, {true, 0}, {false, -1}, {true, 2}},     // a wrong one first; pairs: 3 of 4... of right 0: -1 alone, of right 2: -1 alone
+		{{false, 5}, {false, 4}},                            // no right one: best of n alone
+		{{true, -9}},                                        // nothing to compare
+		{{true, 1}, {true, 1}, {true, 0}},                   // all right
+		{{false, 0.5}, {true, 0.75}, {false, math.Inf(-1)}}, // the right one of three
+	}}
+	h.rank()
+	for _, f := range []struct {
+		name    string
+		got     counted
+		sum     float64
+		n       int
+		comment string
+	}{
+		{"pairs", h.report.Pairs, 1 + 0.5 + 2 + 2, 1 + 1 + 4 + 2, "1 of 1, half of 1, 2 of 4, 2 of 2"},
+		{"one of n", h.report.OneOfN, 2, 4, "the first and the last"},
+		{"chance", h.report.Chance, 1 + 1 + 2 + 1, 2 + 2 + 4 + 3, "right ones of the same four groups"},
+		{"rank", h.report.Rank, 1 + 0.5 + 0.5 + 1, 4, "second where one wrong one is at or above"},
+		{"best of n", h.report.BestOfN, 1 + 1 + 0 + 0 + 1 + 1, 6, "of equal scores the first"},
+	} {
+		if f.got.n != f.n || math.Abs(f.got.sum-f.sum) > 0x1p-50 {
+			t.Errorf("%s: %v of %d, want %v of %d: %s", f.name, f.got.sum, f.got.n, f.sum, f.n, f.comment)
+		}
+	}
+	var line map[string]any
+	raw, err := json.Marshal(h.report)
+	if err != nil || json.Unmarshal(raw, &line) != nil {
+		t.Fatal(string(raw), err)
+	}
+	if line["one_of_n"] != 0.5 || line["one_of_n_of"] != 4.0 || line["steps"] != nil || line["steps_of"] != 0.0 || line["rows"] != 5.0 {
+		t.Errorf("%s", raw)
+	}
+	if table := h.report.Table(); !strings.Contains(table, "one of n     50.0 %  of 4 prompts") || strings.Contains(table, "steps") {
+		t.Errorf("%s", table)
+	}
+}
