@@ -55,7 +55,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	s.positions = longest + roomForTexts(r) + readRows(r)
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = sample.Options{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
-	if r.Task.Episodic() != nil { // a turn reads what was read and drawn before it
+	if r.Task.Played() { // a turn reads what was read and drawn before it
 		s.engine.Prefixes = sample.EveryPage
 	}
 	return s
@@ -222,11 +222,12 @@ func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 // fresh is a model of random weights.
 func fresh(r *recipe.Recipe) (b blueprint, err error) {
 	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
+	vocabulary := r.Task.Vocabulary()
 	cfg, err := hf.NewConfig(m.Family)
 	if err != nil {
 		return b, fmt.Errorf("%w: [model] family: %w", lines.ErrInput, err)
 	}
-	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(t.Vocabulary()), m.Width, m.Layers, m.Heads, m.KVHeads
+	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(vocabulary), m.Width, m.Layers, m.Heads, m.KVHeads
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
 	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
 	cfg.Dtype, cfg.KVDtype = hf.Dtype(m.Dtype), hf.Dtype(m.KVDtype)
@@ -234,6 +235,6 @@ func fresh(r *recipe.Recipe) (b blueprint, err error) {
 	if err := cfg.Complete(); err != nil {
 		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
-	words, err := text.NewWords(t.Vocabulary())
+	words, err := text.NewWords(vocabulary)
 	return blueprint{config: cfg, tokenizer: words}, err
 }

@@ -32,18 +32,50 @@ type Call struct {
 	Arguments json.RawMessage // an object, as the model wrote it
 }
 
+// triedTools are those that a template is tried with.
+var triedTools = Functions([]Function{{Name: "tried", About: "x", Args: json.RawMessage(`{"type":"object","properties":{"k":{"type":"string"}}}`)}})
+
+// Function describes a tool to a template.
+type Function struct {
+	Name  string
+	About string
+	Args  json.RawMessage // a JSON schema of an object
+}
+
+// Functions are tools as templates read them.
+func Functions(tools []Function) any {
+	type function struct {
+		Name       string          `json:"name"`
+		About      string          `json:"description"`
+		Parameters json.RawMessage `json:"parameters"`
+	}
+	type tool struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	list := make([]tool, len(tools))
+	for i, t := range tools {
+		list[i] = tool{"function", function{t.Name, t.About, t.Args}}
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // schemas are JSON
+	}
+	value, err := template.DecodeJSON(raw)
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 // Calls finds out how the template writes calls, by having it write one; false if it does
 // so in no way that is known here.
 func (f *Format) Calls() (Calls, bool) {
-	tools, err := template.DecodeJSON([]byte(`[{"type":"function","function":{"name":"tried","description":"x","parameters":{"type":"object","properties":{"k":{"type":"string"}}}}}]`))
+	messages, err := ReadMessages([]byte(`[{"role":"user","content":"` + tryFirst + `"},{"role":"assistant","content":"","tool_calls":[{"id":"` + callID + `","type":"function","function":{"name":"tried","arguments":{"k":"v"}}}]}]`))
 	if err != nil {
 		return Calls{}, false
 	}
-	messages, err := ReadMessages([]byte(`[{"role":"user","content":"` + tryFirst + `"},{"role":"assistant","content":"","tool_calls":[{"id":"call12345","type":"function","function":{"name":"tried","arguments":{"k":"v"}}}]}]`))
-	if err != nil {
-		return Calls{}, false
-	}
-	r, err := f.render(Conversation{Messages: messages, Tools: tools}, false)
+	r, err := f.render(Conversation{Messages: messages, Tools: triedTools}, false)
 	if err != nil {
 		return Calls{}, false
 	}
@@ -88,6 +120,16 @@ func (c Calls) mark() string {
 // Read reads the calls of a text that begins with them. It is false for anything else, such
 // as a call of a tool that is not named, and nothing is mended.
 func (c Calls) Read(text string, names []string) ([]Call, bool) {
+	calls, ok := c.Written(text)
+	if !ok || slices.ContainsFunc(calls, func(call Call) bool { return !slices.Contains(names, call.Name) }) {
+		return nil, false
+	}
+	return calls, true
+}
+
+// Written are the calls of a text that begins with them, whatever tools they name. It is false for
+// anything else, and nothing is mended.
+func (c Calls) Written(text string) ([]Call, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), c.mark())
 	if !ok {
 		return nil, false
@@ -102,7 +144,7 @@ func (c Calls) Read(text string, names []string) ([]Call, bool) {
 	}
 	var calls []Call
 	for _, raw := range objects {
-		call, ok := c.readOne(raw, names)
+		call, ok := c.readOne(raw)
 		if !ok {
 			return nil, false
 		}
@@ -133,14 +175,14 @@ func (c Calls) objects(rest string) (out []json.RawMessage, ok bool) {
 }
 
 // readOne reads an object of a call.
-func (c Calls) readOne(raw json.RawMessage, names []string) (Call, bool) {
+func (c Calls) readOne(raw json.RawMessage) (Call, bool) {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(raw, &o) != nil {
 		return Call{}, false
 	}
 	var call Call
 	call.Arguments = o[c.Arguments]
-	if json.Unmarshal(o["name"], &call.Name) != nil || !slices.Contains(names, call.Name) || !strings.HasPrefix(string(call.Arguments), "{") {
+	if json.Unmarshal(o["name"], &call.Name) != nil || !strings.HasPrefix(string(call.Arguments), "{") {
 		return Call{}, false
 	}
 	delete(o, "name")

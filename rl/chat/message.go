@@ -12,11 +12,12 @@ import (
 	"github.com/rlzero/rlzero/model/text/template"
 )
 
-// Roles that have a meaning here. Templates know others, such as "tool".
+// Roles that have a meaning here. Templates know others.
 const (
 	System    = "system"
 	User      = "user"
 	Assistant = "assistant"
+	Tool      = "tool"
 )
 
 // Message is a turn of a conversation.
@@ -26,13 +27,19 @@ type Message struct {
 	fields *template.Dict // as the template sees it, with keys such as tool_calls
 }
 
-// Say is a message of text.
+// Say is a message of text. That of a tool says which call it answers, as some templates ask for it.
 func Say(role, text string) Message {
 	fields := template.NewDict()
 	fields.Set("role", role)
 	fields.Set("content", text)
+	if role == Tool {
+		fields.Set("tool_call_id", callID)
+	}
 	return Message{role, text, fields}
 }
+
+// callID is an id of a call as Mistral's templates ask for it: nine letters and digits.
+const callID = "call00001"
 
 // Conversation is what a template writes.
 type Conversation struct {

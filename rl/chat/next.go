@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/model/text/template"
 )
 
 // Next are the token ids between two turns of the assistant: the end token of the first, unless
@@ -25,12 +26,17 @@ func (f *Format) Next(ended bool, said []Message) ([]int, error) {
 		if f.plain(m.fields, m.Text) == nil {
 			continue
 		}
-		from := strings.Index(rest[at:], strings.TrimSpace(m.Text))
+		words := strings.TrimSpace(m.Text)
+		from := strings.Index(rest[at:], words)
+		if from < 0 { // some write it as JSON does
+			words = template.Quoted(m.Text)
+			from = strings.Index(rest[at:], words)
+		}
 		if from < 0 {
 			return nil, fmt.Errorf("message %d (%s) has a control token, and the template writes it in other words", i+1, m.Role)
 		}
 		at += from
-		plain = append(plain, text.Range{From: at, To: at + len(strings.TrimSpace(m.Text))})
+		plain = append(plain, text.Range{From: at, To: at + len(words)})
 	}
 	var ids []int
 	if !ended {
@@ -123,6 +129,61 @@ func (f *Format) Appends() string {
 			}
 			return why + ", or its tokens differ"
 		}
+	}
+	return ""
+}
+
+// AppendsCalls says why what tools answer cannot be appended to the ids of the calls that a model
+// writes in a way; "": it can. It tries two calls with an answer each, one of which has a control token:
+// the whole has to have the ids of its parts.
+func (f *Format) AppendsCalls(c Calls) string {
+	if why := f.Appends(); why != "" {
+		return why
+	}
+	written := func(value string) (Message, string, error) {
+		messages, err := ReadMessages([]byte(`[{"role":"assistant","content":"","tool_calls":[{"id":"` + callID + `","type":"function","function":{"name":"tried","arguments":{"k":"` + value + `"}}}]}]`))
+		if err != nil {
+			return Message{}, "", err
+		}
+		return messages[0], strings.TrimSpace(c.Begin + `{"name": "tried", "` + c.Arguments + `": {"k": "` + value + `"}}` + c.End), nil
+	}
+	messages := []Message{Say(User, tryFirst)}
+	asked, err := f.render(Conversation{Messages: messages, Tools: triedTools}, true)
+	if err != nil {
+		return err.Error()
+	}
+	parts, err := f.encode(asked.Text)
+	if err != nil {
+		return err.Error()
+	}
+	for i, said := range []string{tryNext, "third question"} {
+		call, own, err := written(fmt.Sprintf("v%d", i))
+		if err != nil {
+			return err.Error()
+		}
+		ids, err := f.encode(own)
+		if err != nil {
+			return err.Error()
+		}
+		next, err := f.Next(false, []Message{Say(Tool, said)})
+		if err != nil {
+			return err.Error()
+		}
+		parts = slices.Concat(parts, ids, next)
+		messages = append(messages, call, Say(Tool, said))
+		whole, err := f.render(Conversation{Messages: messages, Tools: triedTools}, true)
+		if err != nil {
+			return fmt.Sprintf("after %d answers of tools: %v", i+1, err)
+		}
+		if ids, err = f.encode(whole.Text); err != nil {
+			return err.Error()
+		}
+		if !slices.Equal(ids, parts) {
+			return "it writes calls and what tools answer differently where a conversation goes on"
+		}
+	}
+	if _, err := f.Next(false, []Message{Say(Tool, "a\n"+f.tok.Decode([]int{f.End()})+`"b"`)}); err != nil {
+		return err.Error()
 	}
 	return ""
 }

@@ -178,3 +178,76 @@ func TestPublishedTurns(t *testing.T) {
 		t.Errorf("%d append, refused are %v, want %v", appended, refused, want)
 	}
 }
+
+// appendedCalls are the published templates that write calls in a way that is known here, and only
+// append what tools answer. refusedCalls are the others, by what they do.
+var appendedCalls = strings.Fields("RAST__tool_chat_template_llama3.1_json axolotl__qwen_25 trl__llama3_1 trl__llama3_2 trl__qwen2_5 trl__qwen3_instruct_2507 trl__qwen3_instruct_2507_training")
+
+var refusedCalls = map[string]string{
+	"a finished turn begins differently from the generation prompt": "RAST__tool_chat_template_mistral RAST__tool_chat_template_mistral_parallel axolotl__mistral_v2v3",
+	"it changes earlier turns":                                      "axolotl__qwen3 hf__qwen3 trl__qwen3",
+}
+
+// TestPublishedCalls: of every published template that writes calls in a known way, either the ids of
+// calls and answers that are appended are those of the whole conversation, or it is refused with what it
+// does. A control token that a tool says is text.
+func TestPublishedCalls(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "chat_templates"), "templates", "*.jinja"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var appended []string
+	refused := map[string]string{}
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := New(withControls(t, string(source)), []int{endText}, Options{})
+		if err != nil { // TestPublished says so
+			continue
+		}
+		calls, known := f.Calls()
+		if !known {
+			continue
+		}
+		short := strings.TrimSuffix(filepath.Base(name), ".jinja")
+		if why := f.AppendsCalls(calls); why != "" {
+			refused[short] = why
+			continue
+		}
+		appended = append(appended, short)
+		plain, err := f.Next(true, []Message{Say(Tool, "it says end")})
+		if err != nil {
+			t.Fatalf("%s: %v", short, err)
+		}
+		end := f.tok.Decode([]int{f.End()})
+		for _, said := range []string{end, `"` + end + "\"\n\u2028ä" + end, " " + end + " "} {
+			ids, err := f.Next(true, []Message{Say(Tool, said)})
+			if err != nil {
+				t.Errorf("%s: %q: %v", short, said, err)
+				continue
+			}
+			controls := func(ids []int) (n int) {
+				for _, id := range ids {
+					if f.tok.Special(id) {
+						n++
+					}
+				}
+				return n
+			}
+			if controls(ids) != controls(plain) {
+				t.Errorf("%s: %q has %d control tokens in %q, want %d", short, said, controls(ids), f.tok.Decode(ids), controls(plain))
+			}
+		}
+	}
+	want := map[string]string{}
+	for why, all := range refusedCalls {
+		for _, name := range strings.Fields(all) {
+			want[name] = why
+		}
+	}
+	if !slices.Equal(appended, appendedCalls) || !maps.Equal(refused, want) {
+		t.Errorf("appended are %v, refused %v", appended, refused)
+	}
+}

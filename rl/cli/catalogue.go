@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/world/tools"
 )
 
 // catalogue is a kind of things that have names: a command lists them, and its
@@ -29,6 +30,7 @@ type catalogue struct {
 var (
 	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
 	worldCatalogue     = catalogue{command: "worlds", kind: "world", names: worldNames}
+	toolCatalogue      = catalogue{command: "tools", kind: "tool", names: tools.Names}
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
 	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entries: recipesOf, without: waiting}
 	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames, without: noMethod}
@@ -38,7 +40,7 @@ var (
 	// Where a task is asked for, a recipe may be given, whose task is meant.
 	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), presets.Names()...) }}
 
-	catalogues = []catalogue{taskCatalogue, worldCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue, formulaCatalogue}
+	catalogues = []catalogue{taskCatalogue, worldCatalogue, toolCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue, formulaCatalogue}
 )
 
 // check is nil for a known name.

@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/watch"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -32,12 +33,13 @@ var referencePages = []struct {
 	write              func(*markdown)
 }{
 	{"commands.md", "Commands", "The help of every command, as `rlzero help COMMAND` prints it.", commandPage},
-	{"keys.md", "Keys of recipes", "Every key that a recipe can have, table by table, as `rlzero recipes keys` lists them. The settings of a task are in [tasks](tasks.md), the options of a verifier in [verifiers](verifiers.md).", keyPage},
+	{"keys.md", "Keys of recipes", "Every key that a recipe can have, table by table, as `rlzero recipes keys` lists them. The settings of a task are in [tasks](tasks.md), the options of a verifier in [verifiers](verifiers.md), those of a tool in [tools](tools.md).", keyPage},
 	{"formulas.md", "Formulas", "The language of rewards, advantages, losses and filters: its rules, and every fact, function and named formula, as `rlzero formulas` prints them.", formulaPage},
 	{"algorithms.md", "Algorithms", "Every published method with its numbers and formulas, as `rlzero algorithms show NAME` prints it. The name is what `preset` in `[stage.algorithm]` takes.", algorithmPage},
 	{"metrics.md", "Metrics", "Every metric of `metrics.jsonl`: unit, meaning, and how to read it, as `rlzero metrics` prints them.", metricPage},
 	{"alerts.md", "Alerts", "The rules by which a run raises alerts, as `rlzero watch --rules` lists them. Each compares the run with itself, and names what to do.", alertPage},
 	{"verifiers.md", "Verifiers", "What each verifier accepts, its options and what it reads of a row, as `rlzero verifiers show NAME` prints it.", verifierPage},
+	{"tools.md", "Tools", "The tools that a policy may call before it answers, and their options, as `rlzero tools show NAME` prints them. A recipe has them in `[[task.tool]]`.", toolPage},
 	{"tasks.md", "Tasks", "The procedural tasks with their settings, as `rlzero tasks show NAME` prints them. Each has a verifier of its own, `task:NAME`.", taskPage},
 }
 
@@ -265,6 +267,13 @@ func alertPage(p *markdown) {
 		rows = append(rows, []string{inline(r.Rule), string(r.Level), prose(r.Why), prose(r.Do)})
 	}
 	p.table([]string{"alert", "level", "what it means", "what to do"}, rows)
+}
+
+func toolPage(p *markdown) {
+	for _, e := range tools.Entries() {
+		p.line("## %s\n\n%s\n", e.Name, prose(e.Summary))
+		p.block(e.Doc)
+	}
 }
 
 func verifierPage(p *markdown) {

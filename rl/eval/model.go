@@ -192,11 +192,12 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	}
 	e := &Evaluator{Collector: &rollout.Collector{}}
 	var problems []verify.Problem
+	var opened *resolve.Opened
 	var err error
 	name, style := o.Data, prompts.Style{Form: prompts.Auto}
 	if o.Task != "" {
 		name = o.Task
-		problems, err = e.taskProblems(&o, &style)
+		opened, problems, err = e.taskProblems(&o, &style)
 	} else {
 		problems, err = e.fileProblems(o)
 	}
@@ -216,11 +217,14 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	drawn := o.Params.MaxTokens
+	if opened != nil {
+		e.Collector.Episodes = opened.Episodes(renderer, o.Seed)
+	}
 	if played := e.Collector.Episodes; played != nil {
 		if err := renderer.Turns(); err != nil {
 			return nil, err
 		}
-		played.Renderer, drawn = renderer, played.Tokens
+		drawn = played.Tokens
 	}
 	if drawn, err = infer.NewTokens(m, longest, drawn); err != nil {
 		return nil, err
@@ -279,52 +283,46 @@ func longestPrompt(r *prompts.Renderer, name string, problems []verify.Problem) 
 // taskProblems are the held-out problems of a task: a family with its default
 // settings, or the task of a recipe, whose style it takes. It settles how long
 // completions may be if nobody has said so.
-func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Problem, error) {
+func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) (*resolve.Opened, []verify.Problem, error) {
 	longest := 0
-	var episode recipe.Episode
 	measured := 0 // problems that the recipe measures
 	t, err := tasks.New(o.Task)
-	source := prompts.Of(t)
+	opened := &resolve.Opened{Recipe: &recipe.Recipe{Task: recipe.Task{Settings: t}}, Source: prompts.Of(t)}
 	style.Task = t
 	if err == nil && len(o.Set) > 0 {
-		return nil, fmt.Errorf("%w: --set changes a recipe, but %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
+		return nil, nil, fmt.Errorf("%w: --set changes a recipe, but %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
 	}
 	if err != nil {
 		r, recipeErr := recipe.Load(o.Task, o.Set)
 		if recipeErr != nil {
-			return nil, hint.With(fmt.Errorf("--task %s is neither a procedural task nor a recipe: %w", o.Task, recipeErr), "rlzero tasks and rlzero recipes list them")
+			return nil, nil, hint.With(fmt.Errorf("--task %s is neither a procedural task nor a recipe: %w", o.Task, recipeErr), "rlzero tasks and rlzero recipes list them")
 		}
-		opened, err := resolve.Open(r)
-		if err != nil {
-			return nil, err
+		if opened, err = resolve.Open(r); err != nil {
+			return nil, nil, err
 		}
 		if !r.Samples() {
-			return nil, hint.With(fmt.Errorf("%w: the task of %s has no verifier: nothing can say which answers are right", lines.ErrInput, o.Task), "%s", withVerifier(r.Task))
+			return nil, nil, hint.With(fmt.Errorf("%w: the task of %s has no verifier: nothing can say which answers are right", lines.ErrInput, o.Task), "%s", withVerifier(r.Task))
 		}
-		t, source, *style, episode = r.Task.Settings, opened.Source, resolve.Style(r), r.Task.Episode
+		t, *style = r.Task.Settings, resolve.Style(r)
 		measured = r.Task.EvalProblems
 		for i := range r.Stages {
 			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
 		}
 	}
-	e.Collector.Task = source.Verify
-	if played, ok := t.(tasks.Episodic); ok {
-		if measured > 0 { // a world may have few problems, each with many episodes
-			o.Problems = min(o.Problems, measured)
-		}
-		e.Collector.Episodes = &rollout.Episodes{World: played, Turns: cmp.Or(episode.Turns, played.Turns()), Tokens: cmp.Or(episode.Tokens, played.EpisodeTokens()), Clock: episode.Clock(),
-			Dice: func(k random.Key) *random.Rand { return k.Dice(o.Seed) }}
+	e.Collector.Task = opened.Source.Verify
+	if _, played := t.(tasks.Episodic); played && measured > 0 { // a world may have few problems, each with many episodes
+		o.Problems = min(o.Problems, measured)
 	}
 	if demonstrator, ok := t.(tasks.Demonstrator); ok {
 		e.Valid = demonstrator.Valid
 		longest = max(longest, demonstrator.CompletionTokens())
 	}
 	o.Params.MaxTokens = cmp.Or(o.Params.MaxTokens, longest)
-	rows, err := source.HeldOut(o.Problems)
+	rows, err := opened.Source.HeldOut(o.Problems)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+		return nil, nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	return rows, nil
+	return opened, rows, nil
 }
 
 // withVerifier says how the rows of a task that has no verifier can be judged.

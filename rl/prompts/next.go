@@ -14,8 +14,12 @@ import (
 )
 
 // Turns is an error if the model's chat template does not only append where a conversation goes
-// on: turns that were drawn could then not stay as they are. It is lines.ErrInput.
+// on: turns that were drawn could then not stay as they are. It is lines.ErrInput, and [ErrCalls] where
+// the model has tools and no way to call them.
 func (r *Renderer) Turns() error {
+	if len(r.style.Tools) > 0 && !r.style.ByTags {
+		return r.callable()
+	}
 	if r.format == nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/model/text/template"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -31,6 +32,9 @@ type Style struct {
 	Form   string     // Auto, Chat or Text
 	System string     // the system message; "": none, or that of the task
 	Task   tasks.Task // of the problems; nil: they are rows of a file
+
+	Tools  []world.Spec // that the model may call before it answers
+	ByTags bool         // calls stand between tags, rather than as the template writes them
 	chat.Options
 }
 
@@ -131,27 +135,10 @@ func (r *Renderer) Asked(row verify.Problem, text string) ([]int, error) {
 	if text == "" {
 		return r.Prompt(row)
 	}
-	pieces, err := parseTemplate(text)
-	if err != nil {
+	var err error
+	if row.Question, err = Filled(row, text); err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	for _, p := range pieces {
-		if !p.column {
-			b.WriteString(p.text)
-			continue
-		}
-		if raw, there := row.Metadata[p.text]; there {
-			b.WriteString(textOf(raw))
-			continue
-		}
-		member, why := row.Text(p.text)
-		if why != "" {
-			return nil, errors.New(why)
-		}
-		b.WriteString(member)
-	}
-	row.Question = b.String()
 	if r.format == nil {
 		return r.tok.Encode(row.Question)
 	}
@@ -168,6 +155,35 @@ func (r *Renderer) Asked(row verify.Problem, text string) ([]int, error) {
 		}
 	}
 	return r.format.Prompt(c)
+}
+
+// Filled is a text with members of a row in braces: {question}, {answer}, {id}, and those of its columns.
+func Filled(row verify.Problem, text string) (string, error) {
+	pieces, err := parseTemplate(text)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		if !p.column {
+			b.WriteString(p.text)
+			continue
+		}
+		if raw, there := row.Metadata[p.text]; there {
+			b.WriteString(textOf(raw))
+			continue
+		}
+		if p.text == "id" {
+			b.WriteString(row.ID)
+			continue
+		}
+		member, why := row.Text(p.text)
+		if why != "" {
+			return "", errors.New(why)
+		}
+		b.WriteString(member)
+	}
+	return b.String(), nil
 }
 
 var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `use a model with a chat template; [task] form = "text" reads the question alone`)
@@ -187,11 +203,11 @@ func (r *Renderer) conversation(row verify.Problem) (c chat.Conversation, err er
 			return c, err
 		}
 	case r.style.Task != nil:
-		return r.posed(row), nil
+		return r.withTools(r.posed(row)), nil
 	default:
 		c.Messages = []chat.Message{chat.Say(chat.User, row.Question)}
 	}
-	return c.Under(r.style.System), nil
+	return r.withTools(c.Under(r.style.System)), nil
 }
 
 // posed is a problem of a procedural task. The task's system message says how to answer:

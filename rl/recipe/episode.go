@@ -7,15 +7,14 @@ import (
 
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
-	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // Clock is how long a world may take for one turn; 0: as long as it takes.
 func (e Episode) Clock() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
 // inTurns refuses what a stage cannot do whose task is played in turns.
-func (d decoder) inTurns(s *Stage, task tasks.Episodic, at settings.Path) {
-	if task == nil {
+func (d decoder) inTurns(s *Stage, task Task, at settings.Path) {
+	if !task.Played() {
 		return
 	}
 	const why = "does not go with a task that is played in turns"
@@ -45,14 +44,14 @@ func (d decoder) inTurns(s *Stage, task tasks.Episodic, at settings.Path) {
 }
 
 // told refuses facts of turns that the task's world never tells: they would have no value.
-func (d decoder) told(task tasks.Episodic, facts []string, at settings.Path) {
+func (d decoder) told(task Task, facts []string, at settings.Path) {
 	var known []string
 	for _, name := range task.TurnFacts() {
 		known = append(known, algo.TurnFact+name)
 	}
 	for _, fact := range facts {
 		if strings.HasPrefix(fact, algo.TurnFact) && !slices.Contains(known, fact) {
-			d.Fail(at, "%s reads %s, which task %s does not tell of a turn; accepted: %s", d.Name(at), fact, task.Name(), strings.Join(known, ", "))
+			d.Fail(at, "%s reads %s, which task %s does not tell of a turn; accepted: %s", d.Name(at), fact, task.label(), strings.Join(known, ", "))
 		}
 	}
 }

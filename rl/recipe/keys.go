@@ -38,6 +38,9 @@ func Keys() []Key {
 	var data dataSource
 	settings.SetDefaults(&data, "")
 	collect(&keys, "task.source", &data, "")
+	var tool Tool
+	settings.SetDefaults(&tool, "")
+	collect(&keys, "task.tool", &tool, "")
 	var expected Expectation
 	settings.SetDefaults(&expected, "")
 	collect(&keys, "expect", &expected, "")

@@ -38,6 +38,12 @@ verifier = "format"
 kind = "eval"
 `
 
+// withTool sets a task with a tool, which has further keys.
+func withTool(key string, own ...string) string {
+	tool := strings.Join(append([]string{`tool = "calculator"`, `shown = "{id}"`}, own...), ", ")
+	return `task={name = "chain_sum", ` + key + `, episode = {tokens = 9}, tool = [{` + tool + `}]}`
+}
+
 // TestKeys: the reference and the decoder agree. Each key has a meaning, its
 // default is accepted at its place, and a resolved recipe has no other keys.
 func TestKeys(t *testing.T) {
@@ -64,6 +70,12 @@ func TestKeys(t *testing.T) {
 			}
 			if k.Table == "task.source" {
 				set = []string{"task={source = [{data = \"x\", " + k.Key + " = " + value + "}], verifier = \"math\", max_prompt_tokens = 9}", "stage.rl.sampling.max_completion_tokens=9", "stage.sft.max_tokens=9"}
+			}
+			if k.Table == "task" && slices.Contains(toolKeys, k.Key) {
+				set = []string{withTool(k.Key + " = " + value)}
+			}
+			if k.Table == "task.tool" {
+				set = []string{withTool("max_calls = 1", k.Key+" = "+value)}
 			}
 			if k.Table == "task.episode" { // a task in turns
 				set = []string{"task={name = \"guess\", episode = {" + k.Key + " = " + value + "}}"}
@@ -125,7 +137,7 @@ func TestKeys(t *testing.T) {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin")}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin")}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

@@ -163,8 +163,12 @@ func (d decoder) override(text string) {
 	if len(p) != 2 {
 		return
 	}
-	if of := map[string]settings.Variant{"model.path": Model{Path: "x"}, "task.data": Task{Data: "x"}}[d.Name(p)]; of != nil {
-		table, _ := d.Tree()[p[0]].(map[string]any)
+	table, _ := d.Tree()[p[0]].(map[string]any)
+	onRows := Task{Data: "x"}
+	if table["tool"] != nil {
+		onRows.Tools = []Tool{{}}
+	}
+	if of := map[string]settings.Variant{"model.path": Model{Path: "x"}, "task.data": onRows}[d.Name(p)]; of != nil {
 		for _, f := range settings.Fields(of) {
 			if !f.Of(of.Variant()) {
 				delete(table, f.Key)

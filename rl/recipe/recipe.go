@@ -195,8 +195,23 @@ type Task struct {
 	// longest prompt; default: the length of the task's prompts; tasks in words, and data, have no default
 	MaxPromptTokens int `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens"`
 
-	// how long an episode may be, in training and in evaluations, for a task that is played in turns
-	Episode Episode `toml:"episode" of:"turns"`
+	// how long an episode may be, in training and in evaluations, for a task that is played in turns or has
+	// tools
+	Episode Episode `toml:"episode" of:"turns,tools"`
+
+	// how the policy calls the tools of [[task.tool]]. template: as the model's chat template writes calls;
+	// tags: between tags with the name of the tool, as in <calculator>7*8</calculator>, which any model can
+	// learn, and of which a system message tells a model with a chat template
+	Calls string `toml:"calls" of:"tools" choice:"template,tags" default:"template"`
+
+	// calls of a turn that are made; those after them are told that they were not
+	MaxCalls int `toml:"max_calls" of:"tools" range:"[1,16]" unit:"calls" default:"16"`
+
+	// longest answer of a tool; a longer one is cut in its middle
+	ReplyBytes int `toml:"reply_bytes" of:"tools" range:"[64,1048576]" unit:"bytes" default:"65536"`
+
+	// tools that the policy may call before it answers
+	Tools []Tool `toml:"tool" of:"tools"`
 
 	// settings of the procedural task; rlzero tasks show NAME lists them
 	Settings tasks.Task `toml:"settings" of:"name,turns"` // validated; nil where there is data
@@ -204,12 +219,12 @@ type Task struct {
 
 // Episode is how long an episode of a task may be that is played in turns.
 type Episode struct {
-	// largest number of turns of the policy; default: the task's own
+	// largest number of turns of the policy; default: the task's own, and 4 with tools
 	Turns int `toml:"turns" range:"[1,4096]" unit:"turns"`
 
 	// largest number of tokens of an episode, without its prompt but with what is read between the turns;
 	// sampling.max_completion_tokens limits one turn; default: the length of the task's longest valid
-	// episode
+	// episode; with tools there is none
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
 
 	// how long a world may take for one turn, by the clock; an episode whose world takes longer is not
@@ -225,8 +240,16 @@ func (m Model) Variant() string {
 	return "new"
 }
 
-// Variant implements [settings.Variant].
+// Variant implements [settings.Variant]: where the problems come from, and whether there are tools.
 func (t Task) Variant() string {
+	if len(t.Tools) > 0 {
+		return t.origin() + " tools"
+	}
+	return t.origin()
+}
+
+// origin is the key that says where the problems come from, or turns.
+func (t Task) origin() string {
 	switch {
 	case len(t.Sources) > 0:
 		return "source"
@@ -292,7 +315,7 @@ func (r *Recipe) MaxCompletion(st *Stage) int {
 // MaxDrawn is how long what follows a prompt is at most, in tokens: an episode, or a completion of
 // a stage.
 func (r *Recipe) MaxDrawn(st *Stage) int {
-	if r.Task.Episodic() != nil {
+	if r.Task.Played() {
 		return r.Task.Episode.Tokens
 	}
 	return r.MaxCompletion(st)

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
 
@@ -78,11 +79,12 @@ func TestResolvedSaysEverything(t *testing.T) {
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
 	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}}
 	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, candidates, taught, crowned, {Kind: KindEval}}}
+	calculator, _ := tools.Lookup("calculator")
 	inTurns, err := tasks.New("guess")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved() + (&Recipe{Task: Task{Settings: inTurns}}).Resolved()
+	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved() + (&Recipe{Task: Task{Settings: inTurns}}).Resolved() + (&Recipe{Task: Task{Data: "x.jsonl", Tools: []Tool{{Options: calculator.Options()}}}}).Resolved()
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
 		for _, f := range settings.Fields(v.Interface()) {
@@ -103,6 +105,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	check(reflect.ValueOf(reward.Verifier{}))
 	check(reflect.ValueOf(Expectation{}))
 	check(reflect.ValueOf(Member{}))
+	check(reflect.ValueOf(Tool{}))
 }
 
 // TestRoundTrip: random recipes, written and read, are the same.

@@ -68,7 +68,7 @@ func (d decoder) misplaced(r *Recipe) []string {
 
 // noHomes are tables whose keys nobody means by a bare name: lists, and formulas in place of
 // numbers.
-var noHomes = []string{"models.NAME", "task.source", "stage.verifier", "stage.numbers", "stage.expect", "expect"}
+var noHomes = []string{"models.NAME", "task.source", "task.tool", "stage.verifier", "stage.numbers", "stage.expect", "expect"}
 
 // homes are the full names of a key, those of stages that learn from rewards first.
 func (d decoder) homes(key string) []string {
@@ -160,17 +160,24 @@ func (d decoder) task(task *Task) {
 		return
 	}
 	at := settings.Path{"task"}
-	d.Decode(task, t, at, "settings", "episode")
+	d.Decode(task, t, at, "settings", "episode", "tool")
+	if task.FromData() {
+		d.tools(task, t, at)
+	}
+	_, tools := t["tool"]
 	for _, f := range settings.Fields(task) {
-		if f.Key == "episode" && !task.FromData() {
-			continue // episode says for which tasks it is
+		if f.Key == "episode" && (!task.FromData() || tools) || f.Key == "tool" || slices.Contains(toolKeys, f.Key) {
+			continue // they say for which tasks they are
 		}
 		if _, given := t[f.Key]; given && !f.Of(task.Variant()) {
-			d.Fail(at.With(f.Key), "task.%s cannot be set together with task.%s: remove one of them", f.Key, task.Variant())
+			d.Fail(at.With(f.Key), "task.%s cannot be set together with task.%s: remove one of them", f.Key, task.origin())
 		}
 	}
 	if task.FromData() {
 		d.data(task, at)
+		if len(task.Tools) > 0 {
+			d.episode(task, t, at.With("episode"))
+		}
 		return
 	}
 	if task.Name == "" {
@@ -195,6 +202,7 @@ func (d decoder) task(task *Task) {
 	}
 	if d.settings(made, own, at.With("settings")) {
 		task.Settings = made
+		d.tools(task, t, at)
 		d.episode(task, t, at.With("episode"))
 	}
 }
@@ -207,12 +215,19 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 	switch {
 	case there && !ok:
 		d.WrongType(at, value, "a table [task.episode]")
+	case len(task.Tools) > 0:
+		task.Episode = Episode{Turns: defaultTurns}
+		before := d.Failed()
+		if d.Decode(&task.Episode, table, at); d.Failed() == before && task.Episode.Tokens == 0 {
+			p := at.With("tokens")
+			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: what tools answer has no fixed length", d.Name(p)), "--set %s=1024", d.Name(p)))
+		}
 	case there && episodic == nil:
 		var names []string
 		for _, f := range tasks.Worlds() {
 			names = append(names, f.Name)
 		}
-		d.Fail(at, "[task.episode] is for tasks that are played in turns, but the problems of %s have one answer; tasks in turns: %s", task.Name, strings.Join(names, ", "))
+		d.Fail(at, "[task.episode] is for tasks that are played in turns, but the problems of %s have one answer; add [[task.tool]], or take a task in turns: %s", task.Name, strings.Join(names, ", "))
 	case episodic != nil:
 		task.Episode = Episode{Turns: episodic.Turns(), Tokens: episodic.EpisodeTokens()}
 		d.Decode(&task.Episode, table, at)
@@ -411,7 +426,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		return
 	}
 	before := d.Failed()
-	s.played = task.Episodic() != nil
+	s.played = task.Played()
 	s.models = nil
 	for _, name := range r.ModelNames() {
 		if name != ReferenceModel {
@@ -422,7 +437,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not just a number", s.Name)
 	}
-	if s.played && s.Kind == KindSFT && s.SFT.Show != "" {
+	if task.Episodic() != nil && s.Kind == KindSFT && s.SFT.Show != "" {
 		d.Fail(at.With("show"), "%s does not go with task %s, whose demonstrations are episodes of several turns: leave it out", d.Name(at.With("show")), task.Name)
 	}
 	if s.Kind == KindSFT && s.SFT.Show == "" && s.SFT.ShowShare != stageDefaults(KindSFT).ShowShare { // a resolved recipe has the default
@@ -458,7 +473,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.before(s, r, at)
 		d.again(s, at)
 		d.arrival(s, at)
-		d.inTurns(s, task.Episodic(), at)
+		d.inTurns(s, task, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/table"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -26,13 +27,14 @@ import (
 type Opened struct {
 	Recipe *recipe.Recipe
 	Source prompts.Source
-	Notes  []string // what was found of the data and nobody has said, and what is likely not meant in the methods
+	Tools  []world.Tool // of the task, in their order
+	Notes  []string     // what was found of the data and nobody has said, and what is likely not meant in the methods
 }
 
 // Style says how the problems of a recipe become prompts.
 func Style(r *recipe.Recipe) prompts.Style {
 	t := r.Task
-	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Options: chat.Options{Variables: t.TemplateVars, AllowControl: t.AllowControl}}
+	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Tools: t.Specs(), ByTags: t.Calls == recipe.CallsTags, Options: chat.Options{Variables: t.TemplateVars, AllowControl: t.AllowControl}}
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists
@@ -42,6 +44,10 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	full.Stages = slices.Clone(r.Stages)
 	faults := full.Faults()
 	source, told := openTask(&full, faults)
+	var tools []world.Tool
+	if source != nil {
+		tools = openTools(&full, source, faults)
+	}
 	for i := range full.Stages {
 		st := &full.Stages[i]
 		if st.Kind != recipe.KindRL {
@@ -50,7 +56,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 		st.EvalProblems = min(st.EvalProblems, full.Task.EvalProblems)
 		st.Verifiers = slices.Clone(st.Verifiers)
 		if readScripts(st, i, faults) {
-			compile(st, i, full.Task.Episodic() != nil, faults)
+			compile(st, i, full.Task.Played(), faults)
 		}
 	}
 	var notes []string
@@ -63,7 +69,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
 		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
-	return &Opened{Recipe: &full, Source: source, Notes: slices.Concat(told, notes)}, nil
+	return &Opened{Recipe: &full, Source: source, Tools: tools, Notes: slices.Concat(told, notes)}, nil
 }
 
 // openTask opens the problems of a task; nil, with a fault, if it cannot. notes say

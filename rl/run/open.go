@@ -137,7 +137,7 @@ func (o *opening) workers() error {
 // collectors makes what draws completions: one for training, one for evaluations.
 func (o *opening) collectors() error {
 	p := &o.parts
-	drawing, err := train.NewCollector(p.Recipe, p.Source, p.Cast, p.Prompts)
+	drawing, err := train.NewCollector(o.Opened, p.Cast, p.Prompts)
 	if err == nil {
 		p.Collector = drawing
 		measuring := *drawing

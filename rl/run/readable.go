@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,12 +107,18 @@ func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, er
 	} else if err := judgeable(o); o.Recipe.Samples() && err != nil {
 		return nil, err
 	}
-	if o.Recipe.Task.Episodic() != nil {
-		if err := renderer.Turns(); err != nil {
+	if o.Recipe.Task.Played() {
+		err := renderer.Turns()
+		if errors.Is(err, prompts.ErrCalls) {
+			faults := o.Recipe.Faults()
+			faults.Fail("task.tool", "%w", err)
+			err = faults.Err()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
+	if err := train.Readable(o, renderer); err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	notes, err = renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))

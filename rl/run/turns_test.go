@@ -82,6 +82,26 @@ func TestEpisodesResume(t *testing.T) {
 	}
 }
 
+// TestToolsOfRecipe: a task of one answer with a tool of its recipe is imitated, drawn, judged, evaluated
+// and logged in turns, and resumed to the same bytes.
+func TestToolsOfRecipe(t *testing.T) {
+	sets := []string{"task.tool.0.shown_share=1", "stage.warm-up.optimizer.lr=0.01", "stage.rl.steps=2", "stage.rl.reward=task - 0.1*sum(turn.calls_failed)"}
+	steps := "30"
+	if testing.Short() {
+		steps = "4"
+	}
+	sets = append(sets, "stage.warm-up.hold_steps="+steps, "stage.warm-up.test_every=99")
+	base := t.TempDir()
+	playedSmall(t, "calculator-tiny", base, false, sets...)
+	loggedEpisodes(t, base)
+	dir := copyRun(t, base)
+	for _, c := range checkpointDirs(t, dir)[len(checkpointDirs(t, dir))-2:] {
+		must(t, os.RemoveAll(c))
+	}
+	playedSmall(t, "calculator-tiny", dir, true, sets...)
+	sameRun(t, runFiles(t, dir), runFiles(t, base))
+}
+
 // loggedEpisodes holds the lines of episodes against each other: what was said in turns, and the
 // tokens that were learned from, which are those of the policy. calls is how many turns called a tool.
 func loggedEpisodes(t *testing.T, dir string) (calls int) {

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -43,7 +44,8 @@ func newImitation(p Parts, index int) (Stage, error) {
 
 // Readable says whether the model can read the demonstrations of a recipe's stages, and what
 // their second chances show.
-func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
+func Readable(o *resolve.Opened, renderer *prompts.Renderer) error {
+	r, source := o.Recipe, o.Source
 	if err := prompted(r, source, renderer); err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Rendere
 				hinted.Stages, n = slices.Clone(r.Stages), cast.ProbeProblems
 				hinted.Stages[i].SFT.ShowShare = 1
 			}
-			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, renderer, i, 0, n); err != nil {
+			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed), renderer, i, 0, n); err != nil {
 				return err
 			}
 		}
@@ -146,7 +148,7 @@ func (s *imitation) shown(step int) ([]Completion, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
 		return s.lessons(step)
 	}
-	return demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
+	return demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
 }
 
 // rate is the learning rate of a step, as a share of the full one.
@@ -162,45 +164,72 @@ func (s *imitation) rate(step int) float64 {
 }
 
 // demonstrations are the n sequences of a step of a stage. refuse returns an error for a
-// problem that must not be trained on.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, renderer *prompts.Renderer, stage, step, n int) ([]Completion, error) {
-	cs, demonstrator, st := make([]Completion, n), recipe.Task.Demonstrator(), &recipe.Stages[stage]
+// problem that must not be trained on; episodes are what the problems are played in.
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, episodes *rollout.Episodes, renderer *prompts.Renderer, stage, step, n int) ([]Completion, error) {
+	cs := make([]Completion, n)
+	t := demonstrating{recipe, &recipe.Stages[stage], episodes, renderer}
 	for i := range cs {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
 		if err := refuse(row); err != nil {
 			return nil, err
 		}
-		if e := recipe.Task.Episodic(); e != nil {
-			var err error
-			if cs[i], err = playedBy(e, renderer, recipe.Task.Episode.Turns, row, r); err != nil {
-				return nil, fmt.Errorf("stage %s: %w", st.Name, err)
-			}
-			cs[i].Group = i
-			continue
+		var err error
+		if cs[i], err = t.show(row, r); err != nil {
+			return nil, fmt.Errorf("stage %s: %w", t.stage.Name, err)
 		}
-		text, err := demonstrator.Demonstration(r, row)
-		asked := "" // as it is
-		if err == nil && st.SFT.Show != "" && r.Chance(st.SFT.ShowShare) {
-			right := func(text string) bool { return demonstrator.Verify(row, text, true).Verdict == verify.Right }
-			next := func() (string, error) { return demonstrator.Demonstration(r, row) }
-			var found bool
-			if text, found, err = rightOne(text, right, next); found {
-				asked = st.SFT.Show
-			}
-		}
-		if err == nil {
-			cs[i], err = demonstrated(renderer, row, asked, text)
-			cs[i].Group = i
-		}
-		if most := recipe.Task.MaxPromptTokens; err == nil && asked != "" && cs[i].View.Spans[0].From > most {
-			err = hint.With(fmt.Errorf("prompt %s: with the hint of show it has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(row.Question), cs[i].View.Spans[0].From, most), "raise task.max_prompt_tokens")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("stage %s: %w", st.Name, err)
-		}
+		cs[i].Group = i
 	}
 	return cs, nil
+}
+
+// demonstrating makes what is imitated in a stage.
+type demonstrating struct {
+	recipe   *recipe.Recipe
+	stage    *recipe.Stage
+	episodes *rollout.Episodes
+	renderer *prompts.Renderer
+}
+
+// show is a demonstration of a problem.
+func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, error) {
+	if e := t.recipe.Task.Episodic(); e != nil {
+		return playedBy(e, e.Shown(), t.renderer, t.recipe.Task.Episode.Turns, row, r)
+	}
+	demonstrator := t.recipe.Task.Demonstrator()
+	next := func() (string, error) { return demonstrator.Demonstration(r, row) }
+	right := func(text string) bool { return demonstrator.Verify(row, text, true).Verdict == verify.Right }
+	text, err := next()
+	if err != nil {
+		return Completion{}, err
+	}
+	calls, err := callsShown(t.recipe.Task.Tools, t.renderer, row, r)
+	if err != nil {
+		return Completion{}, err
+	}
+	hints := t.stage.SFT.Show != "" && calls == nil && r.Chance(t.stage.SFT.ShowShare)
+	found := false
+	if calls != nil || hints {
+		if text, found, err = rightOne(text, right, next); err != nil {
+			return Completion{}, err
+		}
+	}
+	switch {
+	case found && hints:
+		return t.hinted(row, text)
+	case found:
+		return playedBy(t.episodes.World, append(calls, text), t.renderer, t.episodes.Turns, row, r)
+	}
+	return demonstrated(t.renderer, row, "", text)
+}
+
+// hinted is a demonstration after a hint.
+func (t demonstrating) hinted(row verify.Problem, text string) (Completion, error) {
+	c, err := demonstrated(t.renderer, row, t.stage.SFT.Show, text)
+	if most := t.recipe.Task.MaxPromptTokens; err == nil && c.View.Spans[0].From > most {
+		err = hint.With(fmt.Errorf("prompt %s: with the hint of show it has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(row.Question), c.View.Spans[0].From, most), "raise task.max_prompt_tokens")
+	}
+	return c, err
 }
 
 // rightTries is how many demonstrations of a problem with a hint are drawn until one is right:

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
@@ -59,10 +60,10 @@ func TestDemonstrationsWithHints(t *testing.T) {
 			t.Fatal(err)
 		}
 		source, none := prompts.Of(r.Task.Settings), func(...verify.Problem) error { return nil }
-		if err := Readable(r, source, renderer); err != nil {
+		if err := Readable(&resolve.Opened{Recipe: r, Source: source}, renderer); err != nil {
 			return nil, nil, err
 		}
-		cs, err := demonstrations(r, source, none, renderer, 0, 0, n)
+		cs, err := demonstrations(r, source, none, nil, renderer, 0, 0, n)
 		return cs, renderer, err
 	}
 	plain, renderer, err := drawn()

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
@@ -248,7 +249,7 @@ func TestLearnerFromJSON(t *testing.T) {
 func drawnBy(t *testing.T, p Parts, f *facts) Drawn {
 	t.Helper()
 	var err error
-	if p.Collector, err = NewCollector(p.Recipe, p.Source, p.Cast, p.Prompts); err != nil {
+	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: p.Recipe, Source: p.Source}, p.Cast, p.Prompts); err != nil {
 		t.Fatal(err)
 	}
 	l, err := newPlanner(p, f)

@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -76,7 +77,7 @@ func stageOn(t *testing.T, kind string, rows []verify.Problem, text string) Stag
 	if p.Prompts, err = prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto}); err != nil {
 		t.Fatal(err)
 	}
-	if p.Collector, err = NewCollector(r, p.Source, c, p.Prompts); err != nil {
+	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, c, p.Prompts); err != nil {
 		t.Fatal(err)
 	}
 	if p.HeldOut, err = NewHeldOut(r, p.Source, p.Collector); err != nil {

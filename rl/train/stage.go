@@ -5,13 +5,13 @@ import (
 	"io"
 	"math"
 
-	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -69,14 +69,11 @@ type Parts struct {
 }
 
 // NewCollector draws the completions of a run's policy and judges them by its task.
-func NewCollector(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*rollout.Collector, error) {
-	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
-	if e := r.Task.Episodic(); e != nil {
-		out.Episodes = &rollout.Episodes{World: e, Renderer: renderer, Turns: r.Task.Episode.Turns, Tokens: r.Task.Episode.Tokens, Clock: r.Task.Episode.Clock(), Dice: func(k random.Key) *random.Rand { return k.Dice(r.Seed) }}
-	}
+func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer) (*rollout.Collector, error) {
+	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: o.Source.Verify, Panel: c.Panel, Episodes: o.Episodes(renderer, o.Recipe.Seed)}
 	var err error
-	if r.Task.Verifier != "" {
-		out.Asks, err = verify.New(r.Task.Verifier, r.Task.Options)
+	if task := &o.Recipe.Task; task.Verifier != "" {
+		out.Asks, err = verify.New(task.Verifier, task.Options)
 	}
 	return out, err
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -107,10 +108,10 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 	}
 }
 
-// playedBy is an episode to imitate, as the task's player shows it: its turns are learned. All that
+// playedBy is an episode to imitate, as a player shows it: its turns are learned. All that
 // is random in it comes from r.
-func playedBy(e tasks.Episodic, renderer *prompts.Renderer, turns int, row verify.Problem, r *random.Rand) (Completion, error) {
-	p, err := world.Play(context.Background(), e, e.Shown(), row, turns, r, r)
+func playedBy(w world.World, player world.Player, renderer *prompts.Renderer, turns int, row verify.Problem, r *random.Rand) (Completion, error) {
+	p, err := world.Play(context.Background(), w, player, row, turns, r, r)
 	if err != nil {
 		return Completion{}, err
 	}
@@ -121,9 +122,41 @@ func playedBy(e tasks.Episodic, renderer *prompts.Renderer, turns int, row verif
 	return written(row, lesson, 1), nil
 }
 
+// says plays an episode by a list of turns.
+type says []string
+
+// Play implements [world.Player].
+func (s says) Play(history []world.Message, _ *random.Rand) string {
+	n := 0
+	for _, m := range history {
+		if m.Role == world.Assistant {
+			n++
+		}
+	}
+	return s[min(n, len(s)-1)]
+}
+
+// callsShown are the calls of a demonstration, each a turn; nil: it calls no tool.
+func callsShown(tools []recipe.Tool, renderer *prompts.Renderer, row verify.Problem, r *random.Rand) (calls says, err error) {
+	for _, t := range tools {
+		if t.Shown == "" || !r.Chance(t.ShownShare) {
+			continue
+		}
+		text, err := prompts.Filled(row, t.Shown)
+		if err == nil {
+			text, err = renderer.Called(t.Spec(), text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: shown: %w", t.Name, err)
+		}
+		calls = append(calls, text)
+	}
+	return calls, nil
+}
+
 // situationsOf are those in which the turns of playedOf are taken.
 func (f *facts) situationsOf(c *Completion) []rollout.Situation {
-	if f.recipe.Task.Episodic() == nil {
+	if !f.recipe.Task.Played() {
 		return nil
 	}
 	return c.From.Situations(c.Sample)
@@ -131,7 +164,7 @@ func (f *facts) situationsOf(c *Completion) []rollout.Situation {
 
 // playedOf are the turns of a completion that is an episode; nil: it is one answer.
 func (f *facts) playedOf(c *Completion) []*rollout.Segment {
-	if f.recipe.Task.Episodic() == nil {
+	if !f.recipe.Task.Played() {
 		return nil
 	}
 	return c.From.Turns(c.Sample)

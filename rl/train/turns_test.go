@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
@@ -94,7 +95,7 @@ func (b *babbling) Close() error { return nil }
 func TestEpisodesExact(t *testing.T) {
 	r := guessing(t, "task.episode.turns=6", "task.episode.tokens=90", "sampler_sequences=5", "stage.rl.sampling.max_completion_tokens=9", "model.init_std=0.4")
 	p, _ := guessingParts(t, r)
-	c, err := NewCollector(r, p.Source, p.Cast, p.Prompts)
+	c, err := NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, p.Cast, p.Prompts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func alike(t *testing.T, cs []Completion, table *formula.Table) {
 func TestShownEpisodes(t *testing.T) {
 	r := guessing(t, "task.settings.aimed=1")
 	p, _ := guessingParts(t, r)
-	cs, err := demonstrations(r, p.Source, prompts.HeldOut{}.Refuse, p.Prompts, 0, 0, 20)
+	cs, err := demonstrations(r, p.Source, prompts.HeldOut{}.Refuse, nil, p.Prompts, 0, 0, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestEpisodesRefused(t *testing.T) {
 		}
 	}
 	for set, want := range map[string]string{
-		"task.episode.turns=3":               "[task.episode] is for tasks that are played in turns, but the problems of countdown have one answer; tasks in turns: ",
+		"task.episode.turns=3":               "[task.episode] is for tasks that are played in turns, but the problems of countdown have one answer; add [[task.tool]], or take a task in turns: ",
 		"stage.rl.algorithm.advantage=turns": "turns that the policy took in the episode; with a task that is played in turns",
 	} {
 		_, err := recipe.Load("countdown-tiny", []string{set})

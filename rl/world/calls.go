@@ -1,7 +1,6 @@
 package world
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,7 +8,7 @@ import (
 
 // Bounds on the calls of a turn.
 const (
-	maxCalls     = 16      // what follows is not read
+	MaxCalls     = 16      // what follows is not read
 	maxCallBytes = 1 << 16 // between the tags of a call
 )
 
@@ -39,8 +38,8 @@ func Calls(text string, tools []Spec) []Call {
 		inner, after, ended := strings.Cut(rest, "</"+tool.Name+">")
 		mistake := ""
 		switch {
-		case len(calls) == maxCalls:
-			mistake = fmt.Sprintf("a turn may have at most %d calls; those after them were not made", maxCalls)
+		case len(calls) == MaxCalls:
+			mistake = tooMany(MaxCalls)
 		case !ended:
 			mistake = fmt.Sprintf("the call has no end; accepted: </%s>", tool.Name)
 		case len(inner) > maxCallBytes:
@@ -88,19 +87,7 @@ func (s *Spec) call(inner string) Call {
 	return Call{Tool: s.Name, Args: args}
 }
 
-// answer has a tool answer a call.
-func (c Call) answer(ctx context.Context, tools []Tool) (Answer, error) {
-	if c.Mistake != "" {
-		return Answer{Text: c.Mistake, Failed: true}, nil
-	}
-	for _, t := range tools {
-		if t.Spec().Name == c.Tool {
-			a, err := t.Call(ctx, c.Args)
-			if err != nil {
-				err = fmt.Errorf("tool %s: %w", c.Tool, err)
-			}
-			return a, err
-		}
-	}
-	return Answer{}, fmt.Errorf("there is no tool %q", c.Tool)
+// tooMany is the mistake of a turn with more calls than that.
+func tooMany(most int) string {
+	return fmt.Sprintf("a turn may have at most %d calls; those after them were not made", most)
 }

@@ -3,14 +3,24 @@ package world
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/rlzero/rlzero/verify"
 )
 
 // Tool is what a policy may call before it answers. It is immutable and safe for concurrent use.
 type Tool interface {
 	Spec() Spec
+	// Open is what answers the calls of an episode of a problem. An error says that the tool is broken.
+	Open(ctx context.Context, row verify.Problem) (Session, error)
+}
+
+// Session answers the calls of one episode, one after the other. It belongs to one goroutine.
+type Session interface {
 	// Call is the answer to a call with arguments, a JSON object. Arguments that are wrong have an answer
 	// that says so; an error says that the tool broke. A tool bounds how long its answers are.
 	Call(ctx context.Context, args json.RawMessage) (Answer, error)
+	// Close gives back what the session holds. It is called once.
+	Close() error
 }
 
 // Spec describes a tool.
@@ -19,7 +29,27 @@ type Spec struct {
 	About string          // what it does, for a policy: a sentence
 	Args  json.RawMessage // the JSON schema of its arguments, of an object
 	Text  string          // the argument that is given where a call is a text; "": none, so calls are objects
-	Pure  bool            // equal calls have equal answers, and change nothing
+	Pure  bool            // equal calls of a session after equal ones have equal answers, and change nothing outside of it
+}
+
+// Named is a tool by another name.
+func Named(t Tool, name string) Tool {
+	if t.Spec().Name == name {
+		return t
+	}
+	return named{t, name}
+}
+
+type named struct {
+	Tool
+	name string
+}
+
+// Spec implements [Tool].
+func (n named) Spec() Spec {
+	s := n.Tool.Spec()
+	s.Name = n.name
+	return s
 }
 
 // Answer is what a tool says.

@@ -2,7 +2,9 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
@@ -10,9 +12,9 @@ import (
 )
 
 // Tooled is the world of problems with one answer, before which a policy may call tools. A turn with
-// calls is told what they answer, one line or more for each, and what else it says is not read. A turn
-// without calls is the answer: it is judged, and the episode is over. So is one that a limit of tokens
-// cut off, none of whose calls are made.
+// calls is told what they answer, and what else it says is not read. A turn without calls is the answer:
+// it is judged, and the episode is over. So is one that a limit of tokens cut off, none of whose calls are
+// made.
 //
 // Facts of a turn are [FactCalls], the number of its calls, and [FactFailed], how many of them were mistakes.
 // The reward of the answer is its score, and that of every other turn is 0. The situation of a turn is
@@ -20,6 +22,18 @@ import (
 type Tooled struct {
 	Tools []Tool // of different names, all pure
 	Judge func(row verify.Problem, answer string, ended bool) verify.Verdict
+
+	// Read reads the calls of a turn, in their order; nil: [Calls].
+	Read func(text string, tools []Spec) []Call
+	// Apart has each answer say by itself, in the role of a tool. Otherwise all are lines of one message
+	// of the user.
+	Apart bool
+	Most  int // calls of a turn that are made; those after them are mistakes; 0: as many as Read reads
+	Bytes int // of an answer, which is else cut in its middle; 0: as many as its tool says
+
+	// Reads says whether a policy can read a text; nil: it reads all. An answer that it cannot read is a
+	// mistake, of which it is told "?".
+	Reads func(text string) bool
 
 	// Mistake, unless it is "", is said in place of the reason why a call is a mistake, to a policy whose
 	// vocabulary has no words for reasons.
@@ -35,32 +49,43 @@ const (
 // CallFacts are all of them.
 func CallFacts() []string { return []string{FactCalls, FactFailed} }
 
+// Specs are those of tools.
+func Specs(tools []Tool) []Spec {
+	specs := make([]Spec, len(tools))
+	for i, t := range tools {
+		specs[i] = t.Spec()
+	}
+	return specs
+}
+
 // Begin implements [World]. It says nothing more than the question. A tool that is not pure is an error.
-func (w Tooled) Begin(_ context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
-	e := &tooledEpisode{Tooled: w, row: row, state: "asked"}
-	for _, t := range w.Tools {
-		spec := t.Spec()
-		if !spec.Pure {
-			return nil, Reply{}, fmt.Errorf("tool %s is not pure: a run that is resumed would call it a second time", spec.Name)
+func (w Tooled) Begin(ctx context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
+	e := &tooledEpisode{Tooled: w, row: row, specs: Specs(w.Tools), state: "asked"}
+	for i, t := range w.Tools {
+		name := e.specs[i].Name
+		if !e.specs[i].Pure {
+			return nil, Reply{}, errors.Join(fmt.Errorf("tool %s is not pure: a run that is resumed would call it a second time", name), e.Close())
 		}
-		e.specs = append(e.specs, spec)
+		s, err := t.Open(ctx, row)
+		if err != nil {
+			return nil, Reply{}, errors.Join(fmt.Errorf("tool %s: %w", name, err), e.Close())
+		}
+		e.sessions = append(e.sessions, s)
 	}
 	return e, Reply{State: e.state}, nil
 }
 
 type tooledEpisode struct {
 	Tooled
-	row   verify.Problem
-	specs []Spec
-	state string
+	row      verify.Problem
+	specs    []Spec
+	sessions []Session // of the tools, in their order
+	state    string
 }
 
 // Step implements [Episode].
 func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
-	var calls []Call
-	if !t.Cut {
-		calls = Calls(t.Text, e.specs)
-	}
+	calls := e.calls(t)
 	if len(calls) == 0 {
 		v := e.Judge(e.row, t.Text, !t.Cut)
 		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{FactCalls: 0, FactFailed: 0}, Verdict: &v}, nil
@@ -68,25 +93,92 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	var said []string
 	failed := 0
 	for _, c := range calls {
-		a, err := c.answer(ctx, e.Tools)
+		a, err := e.answer(ctx, c)
 		if err != nil {
 			return Reply{}, err
 		}
+		if a.Failed && e.Mistake != "" {
+			a.Text = e.Mistake
+		}
+		if a.Text = shortened(a.Text, e.Bytes); e.Reads != nil && !e.Reads(a.Text) {
+			a = Answer{Text: unreadable, Failed: true}
+		}
 		if a.Failed {
 			failed++
-			if e.Mistake != "" {
-				a.Text = e.Mistake
-			}
 		}
 		said = append(said, a.Text)
 		e.state += "\n" + c.Tool + string(c.Args) + " = " + a.Text
 	}
 	return Reply{
-		Messages: []Message{{User, strings.Join(said, "\n")}},
+		Messages: e.messages(said),
 		State:    e.state,
 		Facts:    map[string]float64{FactCalls: float64(len(calls)), FactFailed: float64(failed)},
 	}, nil
 }
 
+// unreadable is said in place of an answer that a policy has no words for.
+const unreadable = "?"
+
+// calls are those of a turn, with a mistake for the first that is one too many.
+func (e *tooledEpisode) calls(t Turn) []Call {
+	if t.Cut {
+		return nil
+	}
+	read := e.Read
+	if read == nil {
+		read = Calls
+	}
+	calls := read(t.Text, e.specs)
+	if e.Most > 0 && len(calls) > e.Most {
+		calls[e.Most] = Call{Tool: calls[e.Most].Tool, Mistake: tooMany(e.Most)}
+		calls = calls[:e.Most+1]
+	}
+	return calls
+}
+
+// messages say what the calls of a turn answer.
+func (e *tooledEpisode) messages(said []string) []Message {
+	if !e.Apart {
+		return []Message{{User, strings.Join(said, "\n")}}
+	}
+	out := make([]Message, len(said))
+	for i, text := range said {
+		out[i] = Message{Answered, text}
+	}
+	return out
+}
+
+// answer is what the tool of a call says.
+func (e *tooledEpisode) answer(ctx context.Context, c Call) (Answer, error) {
+	if c.Mistake != "" {
+		return Answer{Text: c.Mistake, Failed: true}, nil
+	}
+	i := slices.IndexFunc(e.specs, func(s Spec) bool { return s.Name == c.Tool })
+	if i < 0 {
+		return Answer{}, fmt.Errorf("there is no tool %q", c.Tool)
+	}
+	a, err := e.sessions[i].Call(ctx, c.Args)
+	if err != nil {
+		err = fmt.Errorf("tool %s: %w", c.Tool, err)
+	}
+	return a, err
+}
+
 // Close implements [Episode].
-func (*tooledEpisode) Close() error { return nil }
+func (e *tooledEpisode) Close() error {
+	var errs []error
+	for _, s := range e.sessions {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// shortened is a text of at most so many bytes, with its beginning and its end; 0: as it is.
+func shortened(text string, most int) string {
+	if most == 0 || len(text) <= most {
+		return text
+	}
+	left := fmt.Sprintf("\n[%d bytes are left out]\n", len(text)-most)
+	keep := max(0, most-len(left))
+	return strings.ToValidUTF8(text[:keep-keep/2], "") + left + strings.ToValidUTF8(text[len(text)-keep/2:], "")
+}

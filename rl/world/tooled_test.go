@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/verify"
 )
@@ -15,6 +16,10 @@ import (
 type echo struct{}
 
 func (echo) Spec() Spec { return Spec{Name: "echo", Text: "text", Pure: true} }
+
+func (e echo) Open(context.Context, verify.Problem) (Session, error) { return e, nil }
+
+func (echo) Close() error { return nil }
 
 func (echo) Call(_ context.Context, args json.RawMessage) (Answer, error) {
 	var a struct{ Text string }
@@ -80,5 +85,82 @@ func TestTooled(t *testing.T) {
 	w.Mistake = "?"
 	if r, err = begun(w).Step(t.Context(), Turn{Text: "<echo>no</echo><echo>a</echo><echo>"}); err != nil || r.Messages[0].Text != "?\na\n?" {
 		t.Errorf("without reasons: %+v, %v", r, err)
+	}
+}
+
+// opening is a tool that counts its sessions.
+type opening struct {
+	echo
+	open   *int
+	broken bool
+}
+
+func (o opening) Open(context.Context, verify.Problem) (Session, error) {
+	if o.broken {
+		return nil, errors.New("no paper")
+	}
+	*o.open++
+	return o, nil
+}
+
+func (o opening) Close() error {
+	*o.open--
+	return nil
+}
+
+// TestTooledLimits: calls beyond the limit and the middle of long answers are left out, and say so.
+func TestTooledLimits(t *testing.T) {
+	said := func(w Tooled, text string) []Message {
+		t.Helper()
+		w.Tools = []Tool{echo{}}
+		e, _, err := w.Begin(t.Context(), verify.Problem{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Step(t.Context(), Turn{Text: text})
+		if err != nil || r.Verdict != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.Messages
+	}
+	three := "<echo>a</echo><echo>b</echo><echo>c</echo>"
+	if got := said(Tooled{Most: 1}, three); got[0].Text != "a\na turn may have at most 1 calls; those after them were not made" {
+		t.Errorf("%q", got)
+	}
+	if got := said(Tooled{Most: 3, Apart: true}, three); !reflect.DeepEqual(got, []Message{{Answered, "a"}, {Answered, "b"}, {Answered, "c"}}) {
+		t.Errorf("%q", got)
+	}
+	other := func(text string, tools []Spec) []Call {
+		return []Call{{Tool: tools[0].Name, Args: json.RawMessage(`{"text":"` + text + `"}`)}, {Mistake: "no"}}
+	}
+	if got := said(Tooled{Read: other}, "it"); got[0].Text != "it\nno" {
+		t.Errorf("%q", got)
+	}
+	long := strings.Repeat("ä", 100)
+	for most := 64; most <= 201; most++ {
+		got := said(Tooled{Bytes: most}, "<echo>"+long+"</echo>")[0].Text
+		if len(got) > most || !utf8.ValidString(got) || (got == long) != (most >= len(long)) || most < len(long) && (!strings.HasPrefix(got, "ä") || !strings.HasSuffix(got, "ä") || !strings.Contains(got, "bytes are left out")) {
+			t.Errorf("at most %d bytes: %d, %q", most, len(got), got)
+		}
+	}
+}
+
+// TestSessions: each episode has sessions of its own, which are closed with it, and where one tool does not
+// open, so are those that did.
+func TestSessions(t *testing.T) {
+	open := 0
+	good := opening{open: &open}
+	e, _, err := Tooled{Tools: []Tool{good, Named(good, "other")}}.Begin(t.Context(), verify.Problem{}, nil)
+	if err != nil || open != 2 {
+		t.Fatalf("%d sessions, %v", open, err)
+	}
+	if r, err := e.Step(t.Context(), Turn{Text: "<other>hello</other>"}); err != nil || r.Messages[0].Text != "hello" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := e.Close(); err != nil || open != 0 {
+		t.Errorf("%d sessions are left, %v", open, err)
+	}
+	if _, _, err := (Tooled{Tools: []Tool{good, opening{broken: true}}}).Begin(t.Context(), verify.Problem{}, nil); err == nil || open != 0 || !strings.Contains(err.Error(), "tool echo: no paper") {
+		t.Errorf("%d sessions are left, %v", open, err)
 	}
 }

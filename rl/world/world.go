@@ -59,6 +59,7 @@ type Reply struct {
 const (
 	User      = "user"
 	Assistant = "assistant"
+	Answered  = "tool" // a tool, which answers a call
 )
 
 // Message is a text and who says it.

@@ -98,6 +98,9 @@ type encoder struct {
 	between, colon string
 }
 
+// Quoted is a text as tojson writes it, in quotation marks.
+func Quoted(text string) string { return jsonString(text, false) }
+
 // tojsonFilter has the parameters of transformers' tojson: no escapes for HTML, and
 // characters beyond ASCII as they are unless asked otherwise.
 // https://github.com/huggingface/transformers/blob/v4.57.1/src/transformers/utils/chat_template_utils.py

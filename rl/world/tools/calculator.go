@@ -11,6 +11,40 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
+func init() {
+	Register(Entry{
+		Name:    "calculator",
+		Summary: "exact arithmetic",
+		Doc: `calculator: works out an expression of decimal numbers, + - * / and parentheses.
+
+    <calculator>2.5*(7-1/3)</calculator>   50/3
+
+Numbers are fractions of whole numbers, so nothing is rounded. The result is written as a decimal
+number if that is exact, else as a fraction in lowest terms. The argument is expression. A mistake
+is an expression that cannot be read, a division by zero, and a result with too many digits.
+
+` + settings.Describe(defaultCalculator()),
+		Options: func() Options { return defaultCalculator() },
+	})
+}
+
+func defaultCalculator() *calculatorOptions { return &calculatorOptions{Digits: maxDigits} }
+
+type calculatorOptions struct {
+	Digits int `toml:"digits" range:"[1,400]" about:"digits that a result may have, at most"`
+}
+
+// Validate implements [Options].
+func (o *calculatorOptions) Validate() error { return settings.Check(o) }
+
+// Spec implements [Options].
+func (o *calculatorOptions) Spec() world.Spec { return Calculator{}.Spec() }
+
+// Make implements [Options].
+func (o *calculatorOptions) Make(Documents) (world.Tool, string, error) {
+	return Calculator{Digits: o.Digits}, "", nil
+}
+
 // Calculator is the tool "calculator". It works out arithmetic exactly, as fractions, and writes the
 // result as a decimal number if that is exact and else as a fraction in lowest terms: 0.3, -2/3.
 type Calculator struct {
@@ -31,7 +65,13 @@ func (Calculator) Spec() world.Spec {
 	}
 }
 
-// Call implements [world.Tool].
+// Open implements [world.Tool].
+func (c Calculator) Open(context.Context, verify.Problem) (world.Session, error) { return c, nil }
+
+// Close implements [world.Session].
+func (Calculator) Close() error { return nil }
+
+// Call implements [world.Session].
 func (c Calculator) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
 	return answer(c.calculate(args)), nil
 }

@@ -1,5 +1,11 @@
-// Package tools has the tools of this program, which implement [world.Tool]. All are pure.
+// Package tools has the tools of this program, which implement [world.Tool].
 //
 //	calculator   exact arithmetic
 //	search       documents by the words of a query
+//
+// A recipe names one by its [Entry], whose [Options] are read over their defaults:
+//
+//	[[task.tool]]  ── Lookup, Options ──>  settings checked  ── Make ──>  world.Tool
+//
+// Make alone reads files, through the function that it is given.
 package tools

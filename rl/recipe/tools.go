@@ -1,0 +1,192 @@
+package recipe
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/tools"
+)
+
+// Tool is a tool that the policy may call before it answers.
+type Tool struct {
+	// the tool; rlzero tools lists them
+	Tool string `toml:"tool"`
+
+	// its name in calls; default: the name of the tool
+	Name string `toml:"name"`
+
+	// in demonstrations of an sft stage the tool is called with this text, with members of the row in braces
+	// such as "{question}" or "{id}", before an answer that is right; "": demonstrations do not call it
+	Shown string `toml:"shown"`
+
+	// with shown: share of the demonstrations that call it
+	ShownShare float64 `toml:"shown_share" range:"[0,1]" default:"1"`
+
+	// hash of the files that the tool reads, in hexadecimal digits; the recipe of a run has it, and a run
+	// whose files have changed is refused
+	SHA256 string `toml:"sha256"`
+
+	// settings of the tool; rlzero tools show NAME lists them
+	Options tools.Options `toml:"options"` // validated
+}
+
+// Spec is that of the tool under its name.
+func (t Tool) Spec() world.Spec {
+	s := t.Options.Spec()
+	s.Name = t.Name
+	return s
+}
+
+// Ways in which calls are written.
+const (
+	CallsTemplate = "template" // as the model's chat template writes them
+	CallsTags     = "tags"     // between tags with the name of the tool
+)
+
+// defaultTurns is how many turns an episode with tools has where the recipe does not say.
+const defaultTurns = 4
+
+// toolKeys are keys of a task that say something of its tools.
+var toolKeys = []string{"calls", "max_calls", "reply_bytes"}
+
+// Played says whether the task is played in turns: its problems are episodes, or tools are called
+// before they are answered.
+func (t Task) Played() bool { return t.Episodic() != nil || len(t.Tools) > 0 }
+
+// TurnFacts are the names of what is told of a turn.
+func (t Task) TurnFacts() []string {
+	if e := t.Episodic(); e != nil {
+		return e.TurnFacts()
+	}
+	if len(t.Tools) > 0 {
+		return world.CallFacts()
+	}
+	return nil
+}
+
+// Specs are those of the tools.
+func (t Task) Specs() []world.Spec {
+	var specs []world.Spec
+	for _, tool := range t.Tools {
+		specs = append(specs, tool.Spec())
+	}
+	return specs
+}
+
+// Vocabulary is that of a fresh model for the task: the demonstrator's, and what calls between tags
+// need besides.
+func (t Task) Vocabulary() []string {
+	v := t.Demonstrator().Vocabulary()
+	if t.Calls != CallsTags {
+		return v
+	}
+	for _, tool := range t.Tools {
+		for _, c := range strings.Split("</>"+tool.Name, "") {
+			if !slices.Contains(v, c) {
+				v = append(v, c)
+			}
+		}
+	}
+	return v
+}
+
+// toolName is what tags and templates can have as a name.
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// tools reads the tools of a task, and refuses what says something of tools where there are none.
+func (d decoder) tools(task *Task, t map[string]any, at settings.Path) {
+	value, there := t["tool"]
+	tables := settings.Tables(value)
+	if there && len(tables) == 0 {
+		d.WrongType(at.With("tool"), value, "tables headed [[task.tool]]")
+		return
+	}
+	if len(tables) == 0 {
+		for _, key := range toolKeys {
+			if _, given := t[key]; given {
+				d.Fail(at.With(key), "%s goes with tools, of which the task has none: add [[task.tool]]", d.Name(at.With(key)))
+			}
+		}
+		return
+	}
+	if task.Episodic() != nil {
+		d.Fail(at.With("tool"), "%s does not go with task %s, which is played in turns and says what is answered in them; accepted: tasks whose problems have one answer", d.Name(at.With("tool")), task.Name)
+		return
+	}
+	for i, table := range tables {
+		d.tool(task, table, at.With("tool").With(strconv.Itoa(i)))
+	}
+}
+
+// tool reads one tool.
+func (d decoder) tool(task *Task, table map[string]any, at settings.Path) {
+	var tool Tool
+	settings.SetDefaults(&tool, "")
+	before := d.Failed()
+	d.Decode(&tool, table, at, "options")
+	entry, known := tools.Lookup(tool.Tool)
+	switch {
+	case d.Failed() > before:
+		return
+	case tool.Tool == "":
+		d.Fail(at, "%s has no tool; accepted: tool = one of %s", d.Name(at), strings.Join(tools.Names(), ", "))
+		return
+	case !known:
+		d.Fail(at.With("tool"), "%s = %q is not known%s", d.Name(at.With("tool")), tool.Tool, settings.DidYouMean(tool.Tool, tools.Names(), "rlzero tools lists them all"))
+		return
+	}
+	if tool.Name == "" {
+		tool.Name = tool.Tool
+	}
+	place := at.With("name")
+	if _, written := table["name"]; !written {
+		place = at
+	}
+	if !toolName.MatchString(tool.Name) {
+		d.Fail(place, "%s = %q is not accepted; accepted: letters, digits and _, at most 64, a letter or _ first", d.Name(at.With("name")), tool.Name)
+		return
+	}
+	if slices.ContainsFunc(task.Tools, func(t Tool) bool { return t.Name == tool.Name }) {
+		d.Fail(place, "%w", hint.With(fmt.Errorf("two tools are called %q", tool.Name), `give one of them another name: name = "%s2"`, tool.Name))
+		return
+	}
+	options, ok := table["options"].(map[string]any)
+	if value, there := table["options"]; there && !ok {
+		d.WrongType(at.With("options"), value, "a table")
+		return
+	}
+	tool.Options = entry.Options()
+	d.Decode(tool.Options, options, at.With("options"))
+	if d.Failed() > before {
+		return
+	}
+	for _, f := range settings.Fields(tool.Options) {
+		if name, given := options[f.Key].(string); given && name != "" && slices.Contains(entry.Paths, f.Key) {
+			if err := settings.Set(tool.Options, f.Key, strconv.Quote(d.absolute(at.With("options").With(f.Key), name))); err != nil {
+				d.Fail(at.With("options").With(f.Key), "%w", err)
+			}
+		}
+	}
+	d.check(tool.Options.Validate(), at.With("options"))
+	d.shown(task, tool, at.With("shown"))
+	if d.Failed() == before {
+		task.Tools = append(task.Tools, tool)
+	}
+}
+
+// shown checks how demonstrations call a tool.
+func (d decoder) shown(task *Task, tool Tool, at settings.Path) {
+	switch {
+	case tool.Shown == "":
+	case task.Demonstrator() == nil:
+		d.Fail(at, "%s needs a task with demonstrations, which %s does not have: an sft stage on rows imitates calls that stand in their messages", d.Name(at), task.label())
+	case tool.Spec().Text == "":
+		d.Fail(at, "%s needs a tool whose calls are a text, and those of %s are objects", d.Name(at), tool.Tool)
+	}
+}

@@ -1,0 +1,110 @@
+package recipe
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// toolText is a recipe of rows with a tool; tool is what stands in its table.
+func toolText(task, tool string) string {
+	return `[model]
+path = "start"
+[task]
+data = "rows.jsonl"
+verifier = "math"
+max_prompt_tokens = 99
+` + task + `
+[[task.tool]]
+` + tool + `
+[[stage]]
+kind = "rl"
+sampling = {max_completion_tokens = 9}
+`
+}
+
+// TestTools: the tools of a task are read with their settings, and what is wrong with them is refused with
+// its place, what was found and what is accepted.
+func TestTools(t *testing.T) {
+	const episode = "episode = {tokens = 64}"
+	for _, x := range []struct{ task, tool, want string }{
+		{episode, `tool = "calculator"`, ""},
+		{episode, "tool = \"calculator\"\noptions = {digits = 9}\n[[task.tool]]\ntool = \"calculator\"\nname = \"exact\"", ""},
+		{episode, `tool = "search"` + "\n" + `options = {data = "docs", show = 2}`, ""},
+		{episode, `tool = "calculater"`, `r.toml:9:1: task.tool.0.tool = "calculater" is not known; did you mean calculator? (rlzero tools lists them all)`},
+		{episode, `name = "x"`, `r.toml:8:8: task.tool.x has no tool; accepted: tool = one of calculator`},
+		{episode, `tool = "calculator"` + "\n" + `opts = {}`, `r.toml:10:1: unknown key task.tool.0.opts; known here: tool, name, shown`},
+		{episode, `tool = "calculator"` + "\n" + `options = {digit = 7}`, `unknown key task.tool.0.options.digit; did you mean digits?`},
+		{episode, `tool = "calculator"` + "\n" + `options = {digits = 0}`, `task.tool.0.options.digits = 0 is out of range; accepted: a whole number from 1 to 400`},
+		{episode, `tool = "calculator"` + "\n" + `options = 7`, `task.tool.0.options = 7 is a whole number; accepted: a table`},
+		{episode, `tool = "calculator"` + "\n" + `name = "a b"`, `r.toml:10:1: task.tool.a b.name = "a b" is not accepted; accepted: letters, digits and _`},
+		{episode, "tool = \"calculator\"\n[[task.tool]]\ntool = \"calculator\"", `r.toml:10:8: two tools are called "calculator"`},
+		{episode, `tool = "search"`, `task.tool.0.options.data = "" and row = ""; accepted: one of them`},
+		{episode, `tool = "calculator"` + "\n" + `shown = "{id}"`, `task.tool.0.shown needs a task with demonstrations, which rows.jsonl does not have`},
+		{"", `tool = "calculator"`, `task.episode.tokens is missing: what tools answer has no fixed length`},
+		{episode + "\ncalls = \"tag\"", `tool = "calculator"`, `r.toml:8:1: task.calls = "tag" is not known; did you mean tags?`},
+		{episode + "\nmax_calls = 17", `tool = "calculator"`, `task.max_calls = 17 is out of range`},
+	} {
+		r, err := Parse("r.toml", toolText(x.task, x.tool), nil)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if (x.want == "") != (err == nil) || !strings.Contains(said, x.want) || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s\n%s:\n%s\nwant %s", x.task, x.tool, said, x.want)
+		}
+		if err != nil {
+			continue
+		}
+		again, err := Parse("again.toml", r.Resolved(), nil)
+		if err != nil || again.Resolved() != r.Resolved() || !r.Task.Played() {
+			t.Errorf("%v:\n%s", err, r.Resolved())
+		}
+	}
+	for set, want := range map[string]string{
+		"task.calls=tags":                  "task.calls goes with tools, of which the task has none: add [[task.tool]]",
+		"task.reply_bytes=99":              "task.reply_bytes goes with tools",
+		"task.tool=7":                      "task.tool = 7 is a whole number; accepted: tables headed [[task.tool]]",
+		`task.tool=[{tool="calculator"}]`:  "task.tool does not go with task guess, which is played in turns",
+		"stage.rl.reward=sum(turn.lost)":   "",
+		"stage.rl.reward=sum(turn.called)": "which task guess does not tell of a turn",
+	} {
+		_, err := Load("guess-tiny", []string{set})
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if (want == "") != (err == nil) || !strings.Contains(said, want) {
+			t.Errorf("%s: %q, want %q", set, said, want)
+		}
+	}
+	for set, want := range map[string]string{
+		"stage.rl.reward=task - 0.1*sum(turn.calls_failed)":                            "",
+		"stage.rl.reward=task - 0.1*sum(turn.lost)":                                    "stage.rl.reward reads turn.lost, which task chain_sum does not tell of a turn; accepted: turn.calls, turn.calls_failed",
+		"stage.rl.second_chance={when = \"group_max(reward) < 1\", rows = \"answer\"}": "does not go with a task that is played in turns",
+		"task.tool.0.options.digits=3":                                                 "",
+	} {
+		_, err := Load("calculator-tiny", []string{set})
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if (want == "") != (err == nil) || !strings.Contains(said, want) {
+			t.Errorf("%s: %q, want %q", set, said, want)
+		}
+	}
+}
+
+// TestToolVocabulary: a fresh model has tokens for the tags of its tools.
+func TestToolVocabulary(t *testing.T) {
+	r, err := Load("calculator-tiny", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(r.Task.Vocabulary(), "")
+	for _, c := range "</calculator>" {
+		if !strings.ContainsRune(all, c) {
+			t.Errorf("there is no token %q", c)
+		}
+	}
+}

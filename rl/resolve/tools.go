@@ -1,0 +1,158 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/table"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Episodes are what the problems are played in under the seed of a run; nil: they have one answer.
+func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64) *rollout.Episodes {
+	task := &o.Recipe.Task
+	out := &rollout.Episodes{Renderer: renderer, Turns: task.Episode.Turns, Tokens: task.Episode.Tokens, Clock: task.Episode.Clock(),
+		Dice: func(k random.Key) *random.Rand { return k.Dice(seed) }}
+	switch played := task.Episodic(); {
+	case played != nil:
+		out.World = played
+		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())
+	case len(o.Tools) > 0:
+		w := world.Tooled{Tools: o.Tools, Judge: o.Source.Verify, Most: task.MaxCalls, Bytes: task.ReplyBytes, Reads: renderer.Reads}
+		if task.Calls == recipe.CallsTemplate {
+			w.Read, w.Apart = renderer.Calls, true
+		}
+		out.World = w
+	default:
+		return nil
+	}
+	return out
+}
+
+// openTools makes the tools of a task, and tries them on its first rows.
+func openTools(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) []world.Tool {
+	r.Task.Tools = slices.Clone(r.Task.Tools)
+	var out []world.Tool
+	for i := range r.Task.Tools {
+		t, key := &r.Task.Tools[i], fmt.Sprintf("task.tool.%d", i)
+		made, sum, err := t.Options.Make(documents)
+		switch {
+		case err != nil:
+			faults.Fail(key, "tool %s: %w", t.Name, err)
+			continue
+		case t.SHA256 != "" && t.SHA256 != sum:
+			faults.Fail(key+".sha256", "%w", hint.With(fmt.Errorf("what tool %s reads has changed: its SHA-256 is %s, the recipe has %s", t.Name, sum, t.SHA256), "restore the files, or start a new run without this key"))
+			continue
+		}
+		t.SHA256 = sum
+		made = world.Named(made, t.Name)
+		if err := tried(made, source); err != nil {
+			faults.Fail(key, "tool %s: %w", t.Name, err)
+		}
+		out = append(out, made)
+	}
+	return out
+}
+
+// tried opens a tool for the first rows of a file: it may need a column of them.
+func tried(t world.Tool, source prompts.Source) error {
+	const most = 100
+	train, heldOut := source.Rows()
+	rows := slices.Concat(train, heldOut)
+	if rows == nil {
+		rows = []verify.Problem{source.Draw(random.At(0, 0, 0))}
+	}
+	for _, row := range rows[:min(len(rows), most)] {
+		s, err := t.Open(context.Background(), row)
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil && row.File != "" {
+			return fmt.Errorf("%s, line %d: %w", row.File, row.Line, err)
+		}
+		if err != nil {
+			return fmt.Errorf("problem %s: %w", row.ID, err)
+		}
+	}
+	return nil
+}
+
+// maxDocument is the largest text of a folder, in bytes.
+const maxDocument = 1 << 20
+
+// documents implements [tools.Documents].
+func documents(data, column string) (texts []string, hash string, err error) {
+	data = filepath.FromSlash(data)
+	if info, err := os.Stat(data); err == nil && info.IsDir() {
+		if texts, hash, err = textsIn(data); err != nil || texts != nil {
+			return texts, hash, err
+		}
+	}
+	d, err := table.Open(data)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, split := range d.Splits() {
+		err := d.Each(split, func(_ int, row table.Row) error {
+			var text string
+			raw, there := row[column]
+			if !there {
+				return hint.With(fmt.Errorf("there is no column %q; it has %s", column, verify.Columns(row)), `name the column of the documents: column = "NAME"`)
+			}
+			if err := json.Unmarshal(raw, &text); err != nil {
+				return fmt.Errorf("column %q: accepted: text", column)
+			}
+			texts = append(texts, text)
+			return nil
+		})
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	if texts == nil {
+		return nil, "", fmt.Errorf("%s has no documents", data)
+	}
+	hash, err = d.Hash()
+	return texts, hash, err
+}
+
+// textsIn are the texts of a folder in the order of their names, each one document; nil: it has none.
+func textsIn(dir string) (texts []string, hash string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	whole := sha256.New()
+	for _, e := range entries {
+		if ext := strings.ToLower(filepath.Ext(e.Name())); e.IsDir() || ext != ".txt" && ext != ".md" {
+			continue
+		}
+		text, err := files.Read(filepath.Join(dir, e.Name()), maxDocument)
+		if err == nil && !utf8.Valid(text) {
+			err = errors.New(e.Name() + " is not UTF-8 text")
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		texts = append(texts, string(text))
+		fmt.Fprintf(whole, "%x  %s\n", sha256.Sum256(text), e.Name())
+	}
+	return texts, hex.EncodeToString(whole.Sum(nil)), nil
+}

@@ -1,0 +1,115 @@
+package resolve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// rowsWithTool is a recipe of rows with a search, in a folder with documents.
+func rowsWithTool(t *testing.T, options string) (dir string, open func(more string) (*Opened, error)) {
+	t.Helper()
+	dir = t.TempDir()
+	var rows strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&rows, `{"question":"row %d","answer":"1","notes":["the cat","a dog"]}`+"\n", i)
+	}
+	for name, text := range map[string]string{
+		"rows.jsonl":      rows.String(),
+		"docs/2.txt":      "the dog ran",
+		"docs/1.md":       "the cat sat",
+		"docs/other.png":  "\xff",
+		"table/all.jsonl": `{"text":"one dog"}` + "\n" + `{"text":"two dogs"}` + "\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, func(more string) (*Opened, error) {
+		r, err := recipe.Parse(filepath.Join(dir, "r.toml"), `[model]
+path = "start"
+[task]
+data = "rows.jsonl"
+verifier = "exact"
+held_out = 0.6
+max_prompt_tokens = 99
+episode = {tokens = 64}
+[[task.tool]]
+tool = "search"
+`+more+`
+options = {`+options+`}
+[[stage]]
+kind = "rl"
+sampling = {max_completion_tokens = 9}
+`, nil)
+		if err != nil {
+			return nil, err
+		}
+		return Open(r)
+	}
+}
+
+// TestToolDocuments: documents are those of a folder, of a column or of each row, and files that have
+// changed since are refused.
+func TestToolDocuments(t *testing.T) {
+	for options, want := range map[string]string{
+		`data = "docs"`:               "the dog ran",
+		`data = "table", show = 1`:    "one dog",
+		`row = "notes"`:               "a dog",
+		`data = "none"`:               "none",
+		`data = "table", column="x"`:  `there is no column "x"`,
+		`row = "note"`:                "the row has no column \"note\" with its documents",
+		`data = "docs", row="notes"`:  "accepted: one of them",
+		`data = "rows.jsonl/nothing"`: "rows.jsonl",
+	} {
+		_, open := rowsWithTool(t, options)
+		o, err := open("")
+		if err != nil {
+			if !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "r.toml:") {
+				t.Errorf("%s: %v, want %s", options, err, want)
+			}
+			continue
+		}
+		train, heldOut := o.Source.Rows()
+		found := ""
+		for _, row := range append(train, heldOut...) {
+			s, err := o.Tools[0].Open(t.Context(), row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := s.Call(t.Context(), json.RawMessage(`{"query":"dog"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found += a.Text + "\n"
+		}
+		if !strings.Contains(found, want) {
+			t.Errorf("%s: %q, want %q", options, found, want)
+		}
+	}
+	dir, open := rowsWithTool(t, `data = "docs"`)
+	o, err := open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := `sha256 = "` + o.Recipe.Task.Tools[0].SHA256 + `"`
+	if _, err := open(sum); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "docs", "2.txt"), []byte("the dog slept"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(sum); err == nil || !strings.Contains(err.Error(), "what tool search reads has changed") {
+		t.Errorf("%v", err)
+	}
+}
