@@ -122,6 +122,7 @@ var guardedCalls = []struct {
 			{"internal/blackbox/kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
+			{"rl/cli/signals.go", "which signals come together"},
 			{"rl/cli/watch.go", "asks a file for news"},
 			{"rl/page", "asks files for news, and whether a run is in progress"},
 			{"rl/serve", "when an answer was made, and how long a client may take; never what is answered"},
