@@ -82,7 +82,7 @@ the best; gain compares the last evaluation with the first, behind compares it w
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE`"},
 			&cli.StringFlag{Name: "run", Usage: "`DIR` of the run", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
-			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN`, which took groups in order of arrival, by its schedule.jsonl"},
+			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN` by its schedule.jsonl, where it took groups in order of arrival, and by its calls.jsonl, without the tools that it called"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the whole recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the results of the run, or the dry run, as JSON"},

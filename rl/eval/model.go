@@ -218,7 +218,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	}
 	drawn := o.Params.MaxTokens
 	if opened != nil {
-		e.Collector.Episodes = opened.Episodes(renderer, o.Seed)
+		e.Collector.Episodes = opened.Episodes(renderer, o.Seed, nil)
 	}
 	if played := e.Collector.Episodes; played != nil {
 		if err := renderer.Turns(); err != nil {

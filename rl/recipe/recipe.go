@@ -302,7 +302,7 @@ func (t Task) FromData() bool { return t.Data != "" || len(t.Sources) > 0 }
 func (r *Recipe) MaxCompletion(st *Stage) int {
 	longest := st.Sampling.MaxCompletionTokens
 	if t := r.Task.Demonstrator(); t != nil {
-		return max(longest, t.CompletionTokens())
+		return max(longest, r.Task.TurnTokens())
 	}
 	for i := range r.Stages {
 		if st.Kind != KindRL {

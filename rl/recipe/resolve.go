@@ -452,7 +452,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: the answers of task %s have no fixed length", d.Name(p), task.label()), "--set %s=256", d.Name(p)))
 			return
 		}
-		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()
+		s.Sampling.MaxCompletionTokens = task.TurnTokens()
 	}
 	if s.Kind == KindRL {
 		d.verifiers(s, at)

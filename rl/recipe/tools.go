@@ -22,7 +22,8 @@ type Tool struct {
 	Name string `toml:"name"`
 
 	// in demonstrations of an sft stage the tool is called with this text, with members of the row in braces
-	// such as "{question}" or "{id}", before an answer that is right; "": demonstrations do not call it
+	// such as "{question}" or "{id}", before an answer that is right; for pure tools; "": demonstrations do
+	// not call it
 	Shown string `toml:"shown"`
 
 	// with shown: share of the demonstrations that call it
@@ -68,6 +69,15 @@ func (t Task) TurnFacts() []string {
 		return world.CallFacts()
 	}
 	return nil
+}
+
+// TurnTokens is how long a completion of a task with demonstrations may be, in tokens. With tools it may be
+// as long as an episode: how long a call is, only the policy knows.
+func (t Task) TurnTokens() int {
+	if len(t.Tools) > 0 {
+		return t.Episode.Tokens
+	}
+	return t.Demonstrator().CompletionTokens()
 }
 
 // Specs are those of the tools.
@@ -186,7 +196,14 @@ func (d decoder) shown(task *Task, tool Tool, at settings.Path) {
 	case tool.Shown == "":
 	case task.Demonstrator() == nil:
 		d.Fail(at, "%s needs a task with demonstrations, which %s does not have: an sft stage on rows imitates calls that stand in their messages", d.Name(at), task.label())
+	case !tool.Spec().Pure:
+		d.Fail(at, "%s needs a tool that is pure, and %s is not: a run that is resumed would call it again for the same demonstrations", d.Name(at), tool.Tool)
 	case tool.Spec().Text == "":
 		d.Fail(at, "%s needs a tool whose calls are a text, and those of %s are objects", d.Name(at), tool.Tool)
 	}
+}
+
+// Remembers says whether runs have a journal of calls: a tool is not pure.
+func (t Task) Remembers() bool {
+	return slices.ContainsFunc(t.Specs(), func(s world.Spec) bool { return !s.Pure })
 }

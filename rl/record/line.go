@@ -12,6 +12,7 @@ const (
 	TokensFile      = "tokens.jsonl"
 	AlertsFile      = "alerts.jsonl"
 	ScheduleFile    = "schedule.jsonl" // of a run that has a stage with order = "arrival"
+	CallsFile       = "calls.jsonl"    // of a run that has tools that are not pure
 )
 
 // Completion is a line of CompletionsFile: a completion that a step learned from.

@@ -26,9 +26,10 @@ import (
 )
 
 // Episodes are what the problems are played in under the seed of a run; nil: they have one answer.
-func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64) *rollout.Episodes {
+// journal remembers calls of tools; nil: nobody does.
+func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(key random.Key, greedy bool) world.Journal) *rollout.Episodes {
 	task := &o.Recipe.Task
-	out := &rollout.Episodes{Renderer: renderer, Turns: task.Episode.Turns, Tokens: task.Episode.Tokens, Clock: task.Episode.Clock(),
+	out := &rollout.Episodes{Journal: journal, Renderer: renderer, Turns: task.Episode.Turns, Tokens: task.Episode.Tokens, Clock: task.Episode.Clock(),
 		Dice: func(k random.Key) *random.Rand { return k.Dice(seed) }}
 	switch played := task.Episodic(); {
 	case played != nil:

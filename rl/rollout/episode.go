@@ -22,6 +22,9 @@ type Episodes struct {
 	Clock    time.Duration // that a world may take for one turn; 0: as long as it likes
 	// Dice are the world's random numbers, for the key of a completion.
 	Dice func(key random.Key) *random.Rand
+	// Journal remembers calls of tools in the episode of a key, which greedy tells from another of the same
+	// key; nil: nobody does.
+	Journal func(key random.Key, greedy bool) world.Journal
 }
 
 // episode is a completion that is being played.
@@ -37,6 +40,7 @@ type episode struct {
 	state   string        // before the first turn
 	world   world.Episode // nil: it did not begin
 	told    []world.Turn  // that the world answered
+	journal world.Journal // nil: there is none
 
 	segments []Segment // after the prompt
 	verdict  verify.Verdict
@@ -60,6 +64,9 @@ func (c *Collector) play(ctx context.Context, starts []Start, n int, params Para
 		k := key
 		k.Stream = uint32(i)
 		all[i] = &episode{Episodes: c.Episodes, number: i, params: params, key: k, problem: starts[i/n].Problem}
+		if c.Episodes.Journal != nil {
+			all[i].journal = c.Episodes.Journal(k, params.Temperature == 0)
+		}
 	}
 	starts = slices.Clone(starts)
 	f := newFlow(ctx, c.Sampler)
@@ -150,9 +157,9 @@ func (e *episode) run(turn Segment, f *flow) error {
 		if e.verdict.Verdict != "" { // it did not begin
 			return nil
 		}
-		next, over := e.step(f.ctx, &e.segments[len(e.segments)-1], number)
-		if over {
-			return nil
+		next, over, err := e.step(f.ctx, &e.segments[len(e.segments)-1], number)
+		if over || err != nil {
+			return err
 		}
 		e.append(Segment{Author: Outside, IDs: next})
 		params := e.params
@@ -174,16 +181,16 @@ func (e *episode) append(s Segment) {
 func (e *episode) left() int { return e.Tokens - (len(e.ids) - e.prompt) }
 
 // step tells the world of a turn. next is what the policy reads then; over says that there is no
-// other turn.
-func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int, over bool) {
+// other turn. The error is of the journal, and ends the run.
+func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int, over bool, err error) {
 	s.Turn = &Turn{At: number, Text: s.Text(e.Renderer)}
-	reply, broken := e.tell(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended()})
+	reply, broken := e.tell(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended(), At: number})
 	if broken == nil {
 		s.Turn.Reward, s.Turn.State, s.Turn.Facts, s.Turn.Reply = reply.Reward, reply.State, reply.Facts, reply.Messages
 		switch {
 		case reply.Verdict != nil:
 			e.verdict = *reply.Verdict
-			return nil, true
+			return nil, true, nil
 		case number == e.Turns:
 			e.limit = OutOfTurns
 		default:
@@ -195,10 +202,13 @@ func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int,
 	if broken == nil && e.limit != "" {
 		e.verdict, broken = asked(ctx, e, world.Ended)
 	}
+	if errors.Is(broken, world.ErrJournal) {
+		return nil, true, broken
+	}
 	if broken != nil {
 		e.verdict = broke(broken)
 	}
-	return next, e.verdict.Verdict != ""
+	return next, e.verdict.Verdict != "", nil
 }
 
 // groupsOf are the groups of n episodes after each start.

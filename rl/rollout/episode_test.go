@@ -431,6 +431,10 @@ type healthy struct {
 
 func (h healthy) Canary(context.Context) error { return h.canary() }
 
+func (healthy) Refused(world.Turn) world.Reply {
+	return world.Reply{Messages: []world.Message{{Role: world.User, Text: world.Unanswered}}}
+}
+
 // TestWhoseFault: a world that breaks and is broken leaves the episode not scored. One that works is
 // told the turns again; if it answers then, nothing is different, and if it breaks again, the policy
 // reads that it is its own doing, and is scored. What comes too late is broken likewise, and is
@@ -438,7 +442,7 @@ func (h healthy) Canary(context.Context) error { return h.canary() }
 func TestWhoseFault(t *testing.T) {
 	lives, dead := func() error { return nil }, func() error { return errors.New("2 and 2 are 5") }
 	const whole = "0:q 1:a. 4:A| 1:aa. 4:AA| 1:aaa. "
-	const provoked = "0:q 1:a. 4:A| 1:aa. 4:" + unanswered + "| 1:aaa. 4:AAA| 1:aaaa. "
+	const provoked = "0:q 1:a. 4:A| 1:aa. 4:" + world.Unanswered + "| 1:aaa. 4:AAA| 1:aaaa. "
 	for _, x := range []struct {
 		name    string
 		canary  func() error // nil: there is none

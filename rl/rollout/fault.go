@@ -22,9 +22,6 @@ import (
 // broke is the verdict on an episode whose world broke.
 func broke(err error) verify.Verdict { return verify.Abstain("the world failed: %v", err) }
 
-// unanswered is what the policy reads after a turn that breaks a world that works.
-const unanswered = "There is no answer to this turn: it cannot be played."
-
 // fresh begins the episode in a world of its own, in place of the one that it has.
 func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 	e.leave()
@@ -42,6 +39,9 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 		}
 	})
 	e.world = b.world
+	if j, can := e.world.(world.Journaled); can && e.journal != nil {
+		j.Through(e.journal)
+	}
 	return b.reply, err
 }
 
@@ -56,7 +56,7 @@ func (e *episode) leave() {
 // tell tells the world of a turn and returns its reply, or why there is none: the world is broken.
 func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
 	reply, broken := e.ask(ctx, t)
-	if c, can := e.World.(world.Checked); broken != nil && can {
+	if c, can := e.World.(world.Checked); broken != nil && can && !nobodys(broken) {
 		reply, broken = e.again(ctx, c, t, broken)
 	}
 	return reply, broken
@@ -73,13 +73,19 @@ func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, brok
 		return world.Reply{}, err
 	}
 	reply, second := e.ask(ctx, t)
-	if second == nil {
-		return reply, nil
+	if second == nil || nobodys(second) {
+		return reply, second
 	}
 	if err := e.replay(ctx); err != nil {
 		return world.Reply{}, err
 	}
-	return world.Reply{Messages: []world.Message{{Role: world.User, Text: unanswered}}}, nil
+	return c.Refused(t), nil
+}
+
+// nobodys says that an error is neither the policy's doing nor the tool's: a call cannot be made twice, or
+// the journal fails.
+func nobodys(err error) bool {
+	return errors.Is(err, world.ErrOnce) || errors.Is(err, world.ErrJournal)
 }
 
 // replay plays the turns again that the world has answered, in a fresh episode.

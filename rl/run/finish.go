@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -21,7 +22,7 @@ type Summary struct {
 
 // finish writes the receipt, and sums the run up.
 func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, error) {
-	if err := r.logs.sync(); err != nil {
+	if err := errors.Join(r.logs.sync(), r.calls.settle(r.folder)); err != nil {
 		return nil, err
 	}
 	heldOut := r.parts.HeldOut.Problems

@@ -49,6 +49,7 @@ var folderParts = []part{
 	{"logs", "folder", (*opening).logs, func(r *run) { r.logs.close() }},
 	{"observers", "prompts workers logs", (*opening).observers, func(r *run) { r.display.show.End() }},
 	{"state", "models folder observers", (*opening).state, nil},
+	{"calls", "state", (*opening).openCalls, func(r *run) { r.calls.close() }},
 }
 
 // opening is a run that is being opened, with what only its opening needs.
@@ -137,7 +138,7 @@ func (o *opening) workers() error {
 // collectors makes what draws completions: one for training, one for evaluations.
 func (o *opening) collectors() error {
 	p := &o.parts
-	drawing, err := train.NewCollector(o.Opened, p.Cast, p.Prompts)
+	drawing, err := train.NewCollector(o.Opened, p.Cast, p.Prompts, o.calls.of)
 	if err == nil {
 		p.Collector = drawing
 		measuring := *drawing
@@ -202,6 +203,9 @@ func (o *opening) makeFolder() (err error) {
 	}
 	if o.Replay != "" {
 		err = o.folder.WriteFile(replayFile, o.repeated)
+	}
+	if err == nil && o.Replay != "" && o.parts.Recipe.Task.Remembers() {
+		err = o.copyCalls(o.Replay)
 	}
 	if err == nil {
 		err = o.folder.WriteFile(recipe.File, o.text) // from now on the run can be resumed

@@ -19,7 +19,7 @@ import (
 )
 
 // replayFile is the schedule that a run repeats, as it was when the run began: where it is
-// continued it goes on by that.
+// continued it goes on by that. Without a schedule it is empty, and says that the run repeats another.
 const replayFile = "replay.jsonl"
 
 // repeats refuses to repeat a run that has no schedule, or that has another recipe.
@@ -27,10 +27,10 @@ func repeats(r *recipe.Recipe, dir string) error {
 	if err := sameRecipe(r, dir); err != nil {
 		return err
 	}
-	if r.Arrives() {
+	if r.Arrives() || r.Task.Remembers() {
 		return nil
 	}
-	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by: no stage of its recipe has order = \"arrival\"", lines.ErrInput, dir),
+	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by, and no calls: no stage of its recipe has order = \"arrival\", and its task no tools that are not pure", lines.ErrInput, dir),
 		"its recipe alone repeats it: rlzero train %s", terminal.ShellWord(filepath.Join(dir, recipe.File)))
 }
 

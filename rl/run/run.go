@@ -64,6 +64,7 @@ type run struct {
 	saved     int                    // steps of the newest checkpoint
 	longer    *longer                // than it was meant to be; nil: it is as long as its recipe says
 	continued []receipt.Continuation // where it continued with other lengths
+	calls     calls                  // of tools that are not pure
 	closers   []func(*run)           // of the parts that were opened, in that order
 }
 

@@ -4,7 +4,7 @@
 //
 //	RUN/lock                       there while a process writes the run, and locked by it
 //	RUN/NAME                       WriteFile: replaced as a whole or not at all
-//	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to
+//	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to; Journal: no checkpoint cuts it
 //	RUN/checkpoints/step-NNNNNN/   SaveCheckpoint: complete from the moment it has this name
 //	RUN/best/step-NNNNNN/          SaveBest: the best model so far, likewise; no run goes on from it
 //	RUN/checkpoints/*.old          the previous checkpoint of the same step, while it is being replaced

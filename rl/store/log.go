@@ -25,6 +25,26 @@ type Log struct {
 	broken     error // an append failed: the file may end in half a line
 }
 
+// Journal opens a log that stays as it is where the run goes back to a checkpoint: it has what cannot be
+// done again. Half a line at its end, which a killed process left, is cut off.
+func (r *Run) Journal(name string) (*Log, error) {
+	path := r.path(name)
+	file, err := r.fs.Append(path)
+	if err != nil {
+		return nil, failed("open", path, err)
+	}
+	l := &Log{name: name, path: path, file: file}
+	var end int64
+	if l.lines, end, err = firstLines(r.fs, path, math.MaxInt); err == nil {
+		err = failed("truncate", path, file.Truncate(end))
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return l, syncDir(r.fs, r.dir)
+}
+
 // Log opens a log of the run, at its end. Opening one twice is an error.
 func (r *Run) Log(name string) (*Log, error) {
 	if slices.ContainsFunc(r.logs, func(l *Log) bool { return l.name == name }) {

@@ -119,3 +119,31 @@ func TestBrokenLog(t *testing.T) {
 		t.Errorf("checkpoint after a failure: %v", err)
 	}
 }
+
+// TestJournal: no checkpoint knows a journal or cuts it, and half a line at its end is cut off where it is
+// opened.
+func TestJournal(t *testing.T) {
+	m := NewMem()
+	r := newRun(t, m)
+	l, err := r.Journal("calls.jsonl")
+	must(t, err)
+	must(t, l.Append(1))
+	must(t, r.SaveCheckpoint(1, nil))
+	must(t, l.Append(2))
+	must(t, l.Close())
+	must(t, r.Close())
+	write(t, m, "runs/a/calls.jsonl", "1\n2\n{\"half")
+	r, err = Open(m, "runs/a")
+	must(t, err)
+	if l, err = r.Journal("calls.jsonl"); err != nil || l.lines != 2 {
+		t.Fatal(l, err)
+	}
+	c, _, err := r.Latest()
+	must(t, err)
+	must(t, r.Rewind(c))
+	must(t, l.Append(3))
+	must(t, l.Close())
+	if got := read(t, m, "runs/a/calls.jsonl"); got != "1\n2\n3\n" {
+		t.Errorf("the journal is %q", got)
+	}
+}

@@ -59,7 +59,7 @@ func Readable(o *resolve.Opened, renderer *prompts.Renderer) error {
 				hinted.Stages, n = slices.Clone(r.Stages), cast.ProbeProblems
 				hinted.Stages[i].SFT.ShowShare = 1
 			}
-			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed), renderer, i, 0, n); err != nil {
+			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed, nil), renderer, i, 0, n); err != nil {
 				return err
 			}
 		}
@@ -277,7 +277,7 @@ func perToken(t *formula.Table, fact string) float64 {
 // the form of an answer.
 func (s *imitation) probe(ctx context.Context, step int) (float64, error) {
 	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Probe, s.index), 0, cast.ProbeProblems)
-	params := rollout.Params{Temperature: 1, MaxTokens: s.Recipe.Task.Demonstrator().CompletionTokens()}
+	params := rollout.Params{Temperature: 1, MaxTokens: s.Recipe.Task.TurnTokens()}
 	groups, err := s.HeldOut.Collector.Collect(ctx, rows, 1, params, random.Key{Purpose: random.Probe, Stage: s.index, Step: step})
 	if err != nil {
 		return 0, err

@@ -249,7 +249,7 @@ func TestLearnerFromJSON(t *testing.T) {
 func drawnBy(t *testing.T, p Parts, f *facts) Drawn {
 	t.Helper()
 	var err error
-	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: p.Recipe, Source: p.Source}, p.Cast, p.Prompts); err != nil {
+	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: p.Recipe, Source: p.Source}, p.Cast, p.Prompts, nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := newPlanner(p, f)

@@ -77,7 +77,7 @@ func stageOn(t *testing.T, kind string, rows []verify.Problem, text string) Stag
 	if p.Prompts, err = prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto}); err != nil {
 		t.Fatal(err)
 	}
-	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, c, p.Prompts); err != nil {
+	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, c, p.Prompts, nil); err != nil {
 		t.Fatal(err)
 	}
 	if p.HeldOut, err = NewHeldOut(r, p.Source, p.Collector); err != nil {

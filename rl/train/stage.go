@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
@@ -13,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -68,9 +70,10 @@ type Parts struct {
 	Schedule  *Schedule // that steps with order = "arrival" follow as far as it goes; nil: none
 }
 
-// NewCollector draws the completions of a run's policy and judges them by its task.
-func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer) (*rollout.Collector, error) {
-	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: o.Source.Verify, Panel: c.Panel, Episodes: o.Episodes(renderer, o.Recipe.Seed)}
+// NewCollector draws the completions of a run's policy and judges them by its task. journal remembers calls of
+// tools; nil: nobody does.
+func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer, journal func(key random.Key, greedy bool) world.Journal) (*rollout.Collector, error) {
+	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: o.Source.Verify, Panel: c.Panel, Episodes: o.Episodes(renderer, o.Recipe.Seed, journal)}
 	var err error
 	if task := &o.Recipe.Task; task.Verifier != "" {
 		out.Asks, err = verify.New(task.Verifier, task.Options)

@@ -95,7 +95,7 @@ func (b *babbling) Close() error { return nil }
 func TestEpisodesExact(t *testing.T) {
 	r := guessing(t, "task.episode.turns=6", "task.episode.tokens=90", "sampler_sequences=5", "stage.rl.sampling.max_completion_tokens=9", "model.init_std=0.4")
 	p, _ := guessingParts(t, r)
-	c, err := NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, p.Cast, p.Prompts)
+	c, err := NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, p.Cast, p.Prompts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,9 @@
 //	policy   73                                  a turn without calls is the answer
 //
 // A mistake in a call is a reply like every other, so no call ends a run or leaves an episode without a
-// score. Only an error of the tool says that the tool broke, which is a fault of the world. All tools
-// are pure: a run that is resumed calls them again and is told the same.
+// score. Only an error of the tool says that the tool broke, which is a fault of the world. A tool that is pure
+// is called again where a run is resumed, and says the same. Of others a [Journal] knows the answers, and a
+// call with effects is never made twice.
 //
 // Package tools, below this one, has the tools.
 package world

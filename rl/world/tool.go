@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/rlzero/rlzero/verify"
 )
@@ -10,6 +11,8 @@ import (
 // Tool is what a policy may call before it answers. It is immutable and safe for concurrent use.
 type Tool interface {
 	Spec() Spec
+	// Test makes a call whose answer is known, in a session of its own. An error says that the tool is broken.
+	Test(ctx context.Context) error
 	// Open is what answers the calls of an episode of a problem. An error says that the tool is broken.
 	Open(ctx context.Context, row verify.Problem) (Session, error)
 }
@@ -30,7 +33,39 @@ type Spec struct {
 	Args  json.RawMessage // the JSON schema of its arguments, of an object
 	Text  string          // the argument that is given where a call is a text; "": none, so calls are objects
 	Pure  bool            // equal calls of a session after equal ones have equal answers, and change nothing outside of it
+	// Effects says that calls change something outside of the session, so that none is made twice.
+	Effects bool
 }
+
+// Journal remembers what tools that are not pure answered in an episode.
+type Journal interface {
+	// Answer is what is known of a call, or else what call says, which is known from then on. A call with
+	// effects that was begun and whose answer is not known is [ErrOnce].
+	Answer(c Asked, call func() (Answer, error)) (Answer, error)
+}
+
+// Asked is a call in an episode.
+type Asked struct {
+	Turn, Number int // from 1: of the episode, and of the calls of the turn
+	Tool         string
+	Args         json.RawMessage
+	Effects      bool
+}
+
+// Journaled is an Episode that asks a journal before it calls what is not pure. Through comes before the
+// first Step.
+type Journaled interface {
+	Episode
+	Through(j Journal)
+}
+
+// Errors of a [Journal].
+var (
+	// ErrOnce: a call with effects may have been made, and is not made twice.
+	ErrOnce = errors.New("the call may have been made before, and is not made twice as the tool has effects")
+	// ErrJournal: the journal is another one, or cannot be written. The run ends.
+	ErrJournal = errors.New("the journal of calls")
+)
 
 // Named is a tool by another name.
 func Named(t Tool, name string) Tool {

@@ -20,7 +20,7 @@ import (
 // The reward of the answer is its score, and that of every other turn is 0. The situation of a turn is
 // what was called before it and what came of it.
 type Tooled struct {
-	Tools []Tool // of different names, all pure
+	Tools []Tool // of different names
 	Judge func(row verify.Problem, answer string, ended bool) verify.Verdict
 
 	// Read reads the calls of a turn, in their order; nil: [Calls].
@@ -58,14 +58,35 @@ func Specs(tools []Tool) []Spec {
 	return specs
 }
 
-// Begin implements [World]. It says nothing more than the question. A tool that is not pure is an error.
+// Canary implements [Checked]: all tools answer what they should.
+func (w Tooled) Canary(ctx context.Context) error {
+	for _, t := range w.Tools {
+		if err := t.Test(ctx); err != nil {
+			return fmt.Errorf("tool %s: %w", t.Spec().Name, err)
+		}
+	}
+	return nil
+}
+
+// Refused implements [Checked]: all calls of the turn were mistakes.
+func (w Tooled) Refused(t Turn) Reply {
+	e := tooledEpisode{Tooled: w, specs: Specs(w.Tools)}
+	calls := e.calls(t)
+	said := make([]string, max(1, len(calls)))
+	for i := range said {
+		if said[i] = Unanswered; w.Reads != nil && !w.Reads(Unanswered) {
+			said[i] = unreadable
+		}
+	}
+	n := float64(len(calls))
+	return Reply{Messages: e.messages(said), Facts: map[string]float64{FactCalls: n, FactFailed: n}}
+}
+
+// Begin implements [World]. It says nothing more than the question.
 func (w Tooled) Begin(ctx context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
 	e := &tooledEpisode{Tooled: w, row: row, specs: Specs(w.Tools), state: "asked"}
 	for i, t := range w.Tools {
 		name := e.specs[i].Name
-		if !e.specs[i].Pure {
-			return nil, Reply{}, errors.Join(fmt.Errorf("tool %s is not pure: a run that is resumed would call it a second time", name), e.Close())
-		}
 		s, err := t.Open(ctx, row)
 		if err != nil {
 			return nil, Reply{}, errors.Join(fmt.Errorf("tool %s: %w", name, err), e.Close())
@@ -81,19 +102,23 @@ type tooledEpisode struct {
 	specs    []Spec
 	sessions []Session // of the tools, in their order
 	state    string
+	journal  Journal // nil: every call is made
 }
+
+// Through implements [Journaled].
+func (e *tooledEpisode) Through(j Journal) { e.journal = j }
 
 // Step implements [Episode].
 func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	calls := e.calls(t)
 	if len(calls) == 0 {
-		v := e.Judge(e.row, t.Text, !t.Cut)
+		v := verify.Guard(func() verify.Verdict { return e.Judge(e.row, t.Text, !t.Cut) })
 		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{FactCalls: 0, FactFailed: 0}, Verdict: &v}, nil
 	}
 	var said []string
 	failed := 0
-	for _, c := range calls {
-		a, err := e.answer(ctx, c)
+	for n, c := range calls {
+		a, err := e.answer(ctx, c, t.At, n+1)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -148,8 +173,8 @@ func (e *tooledEpisode) messages(said []string) []Message {
 	return out
 }
 
-// answer is what the tool of a call says.
-func (e *tooledEpisode) answer(ctx context.Context, c Call) (Answer, error) {
+// answer is what the tool of a call says; turn and number are its place in the episode.
+func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (Answer, error) {
 	if c.Mistake != "" {
 		return Answer{Text: c.Mistake, Failed: true}, nil
 	}
@@ -157,7 +182,18 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call) (Answer, error) {
 	if i < 0 {
 		return Answer{}, fmt.Errorf("there is no tool %q", c.Tool)
 	}
-	a, err := e.sessions[i].Call(ctx, c.Args)
+	call := func() (Answer, error) {
+		a, err := e.sessions[i].Call(ctx, c.Args)
+		a.Text = strings.ToValidUTF8(a.Text, "�")
+		return a, err
+	}
+	var a Answer
+	var err error
+	if spec := e.specs[i]; spec.Pure || e.journal == nil {
+		a, err = call()
+	} else {
+		a, err = e.journal.Answer(Asked{Turn: turn, Number: number, Tool: c.Tool, Args: c.Args, Effects: spec.Effects}, call)
+	}
 	if err != nil {
 		err = fmt.Errorf("tool %s: %w", c.Tool, err)
 	}

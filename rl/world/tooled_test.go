@@ -21,6 +21,11 @@ func (e echo) Open(context.Context, verify.Problem) (Session, error) { return e,
 
 func (echo) Close() error { return nil }
 
+func (e echo) Test(ctx context.Context) error {
+	_, err := e.Call(ctx, json.RawMessage(`{"text":"a"}`))
+	return err
+}
+
 func (echo) Call(_ context.Context, args json.RawMessage) (Answer, error) {
 	var a struct{ Text string }
 	if err := json.Unmarshal(args, &a); err != nil {
@@ -32,10 +37,23 @@ func (echo) Call(_ context.Context, args json.RawMessage) (Answer, error) {
 	return Answer{Text: a.Text, Failed: a.Text == "no"}, nil
 }
 
-// counter would answer equal calls differently.
-type counter struct{ echo }
+// impure is a tool that a journal is asked about.
+type impure struct{ echo }
 
-func (counter) Spec() Spec { return Spec{Name: "counter", Text: "text"} }
+func (impure) Spec() Spec { return Spec{Name: "impure", Text: "text", Effects: true} }
+
+func (i impure) Open(context.Context, verify.Problem) (Session, error) { return i, nil }
+
+// remembers is a journal that has an answer to the first call of the second turn.
+type remembers []Asked
+
+func (r *remembers) Answer(a Asked, call func() (Answer, error)) (Answer, error) {
+	*r = append(*r, a)
+	if a.Turn == 2 && a.Number == 1 {
+		return Answer{Text: "known"}, nil
+	}
+	return call()
+}
 
 // TestTooled: turns with calls are told what the tools answer, a turn without is judged, and one that is
 // cut off is judged without its calls.
@@ -77,10 +95,6 @@ func TestTooled(t *testing.T) {
 	}
 	if _, err = begun(w).Step(t.Context(), Turn{Text: "<echo>break</echo>"}); err == nil || !strings.Contains(err.Error(), "tool echo: out of paper") {
 		t.Errorf("a tool that breaks: %v", err)
-	}
-	impure := Tooled{Tools: []Tool{counter{}}, Judge: w.Judge}
-	if _, _, err = impure.Begin(t.Context(), row, nil); err == nil || !strings.Contains(err.Error(), "tool counter is not pure") {
-		t.Errorf("a tool that is not pure: %v", err)
 	}
 	w.Mistake = "?"
 	if r, err = begun(w).Step(t.Context(), Turn{Text: "<echo>no</echo><echo>a</echo><echo>"}); err != nil || r.Messages[0].Text != "?\na\n?" {
@@ -162,5 +176,45 @@ func TestSessions(t *testing.T) {
 	}
 	if _, _, err := (Tooled{Tools: []Tool{good, opening{broken: true}}}).Begin(t.Context(), verify.Problem{}, nil); err == nil || open != 0 || !strings.Contains(err.Error(), "tool echo: no paper") {
 		t.Errorf("%d sessions are left, %v", open, err)
+	}
+}
+
+// TestJournaled: a journal is asked about calls of tools that are not pure, each by its place, and about no
+// others.
+func TestJournaled(t *testing.T) {
+	e, _, err := Tooled{Tools: []Tool{echo{}, impure{}}}.Begin(t.Context(), verify.Problem{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked remembers
+	e.(Journaled).Through(&asked)
+	for at, want := range []string{"a\nb", "known\nc\nd"} {
+		text := []string{"<echo>a</echo><impure>b</impure>", "<impure>b</impure><echo>c</echo><impure>d</impure>"}[at]
+		if r, err := e.Step(t.Context(), Turn{Text: text, At: at + 1}); err != nil || r.Messages[0].Text != want {
+			t.Errorf("turn %d: %+v, %v, want %q", at+1, r, err, want)
+		}
+	}
+	call := func(turn, number int, text string) Asked {
+		return Asked{turn, number, "impure", json.RawMessage(`{"text":"` + text + `"}`), true}
+	}
+	if want := (remembers{call(1, 2, "b"), call(2, 1, "b"), call(2, 3, "d")}); !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %s, want %s", asked, want)
+	}
+}
+
+// TestUnread: an answer that a policy has no words for, and bytes that are no text, are told as such.
+func TestUnread(t *testing.T) {
+	w := Tooled{Tools: []Tool{echo{}}, Reads: func(text string) bool { return !strings.Contains(text, "b") }}
+	e, _, err := w.Begin(t.Context(), verify.Problem{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Step(t.Context(), Turn{Text: "<echo>a</echo><echo>b</echo><echo>\xff</echo>"})
+	if err != nil || r.Messages[0].Text != "a\n?\n\ufffd" || r.Facts[FactFailed] != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	refused := w.Refused(Turn{Text: "<echo>a</echo><echo>b</echo>"})
+	if refused.Messages[0].Text != "?\n?" || refused.Facts[FactCalls] != 2 || refused.Facts[FactFailed] != 2 {
+		t.Errorf("%+v", refused)
 	}
 }

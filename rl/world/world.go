@@ -38,12 +38,18 @@ type Checked interface {
 	// Canary plays something whose outcome is known, in an episode of its own. An error says that
 	// the world is broken.
 	Canary(ctx context.Context) error
+	// Refused is what the policy reads after a turn that breaks a world that works.
+	Refused(t Turn) Reply
 }
+
+// Unanswered is what most worlds say in Refused.
+const Unanswered = "There is no answer to this turn: it cannot be played."
 
 // Turn is what a seat did.
 type Turn struct {
 	Text string // without the end token
 	Cut  bool   // a limit of tokens cut it off
+	At   int    // its number in the episode, from 1; 0: nobody counts
 }
 
 // Reply is what a world answers to a turn.

@@ -1,6 +1,14 @@
 package tools
 
-import "github.com/rlzero/rlzero/rl/world"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
 
 // answer is what a call is told: a text, or what was wrong with the call.
 func answer(text string, mistake error) world.Answer {
@@ -8,4 +16,17 @@ func answer(text string, mistake error) world.Answer {
 		return world.Answer{Text: "mistake: " + mistake.Error(), Failed: true}
 	}
 	return world.Answer{Text: text}
+}
+
+// tested is an error unless a tool answers a call as it should.
+func tested(ctx context.Context, t world.Tool, args, want string) error {
+	s, err := t.Open(ctx, verify.Problem{})
+	if err != nil {
+		return err
+	}
+	a, err := s.Call(ctx, json.RawMessage(args))
+	if err == nil && (a.Failed || a.Text != want) {
+		err = fmt.Errorf("it answers %s with %q, not %q", args, a.Text, want)
+	}
+	return errors.Join(err, s.Close())
 }

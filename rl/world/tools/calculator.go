@@ -65,6 +65,11 @@ func (Calculator) Spec() world.Spec {
 	}
 }
 
+// Test implements [world.Tool].
+func (c Calculator) Test(ctx context.Context) error {
+	return tested(ctx, c, `{"expression":"7*8"}`, "56")
+}
+
 // Open implements [world.Tool].
 func (c Calculator) Open(context.Context, verify.Problem) (world.Session, error) { return c, nil }
 

@@ -119,6 +119,15 @@ func (Search) Spec() world.Spec {
 	}
 }
 
+// Test implements [world.Tool].
+func (Search) Test(ctx context.Context) error {
+	s, err := NewSearch([]string{"the cat", "the dog"}, 1)
+	if err != nil {
+		return err
+	}
+	return tested(ctx, s, `{"query":"dog"}`, "the dog")
+}
+
 // Open implements [world.Tool].
 func (s Search) Open(context.Context, verify.Problem) (world.Session, error) { return s, nil }
 

@@ -1,0 +1,113 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Call is a line of CallsFile: a call of a tool that is not pure, or what was answered to it. The
+// answer to a call with effects has a line before it, its intent, which is written before the call is made.
+type Call struct {
+	Purpose int    `json:"purpose"` // of the random numbers of the episode: internal/random/purpose.go
+	Stage   int    `json:"stage"`   // its index in the recipe
+	Step    int    `json:"step"`    // of the stage
+	Stream  uint32 `json:"stream"`  // tells the episodes of a step apart
+	Greedy  bool   `json:"greedy,omitempty"`
+	Turn    int    `json:"turn"` // from 1
+	Number  int    `json:"call"` // of the calls of the turn, from 1
+	Tool    string `json:"tool"`
+	Args    string `json:"args"` // SHA-256 of the arguments, in hexadecimal digits
+	Intent  bool   `json:"intent,omitempty"`
+	Answer  string `json:"answer,omitempty"`
+	Failed  bool   `json:"failed,omitempty"`
+	Sum     string `json:"sum,omitempty"` // SHA-256 of the sum of the line before and of this line without it
+}
+
+// Chained is a line whose sum follows that of the line before it; "" before the first.
+func (c Call) Chained(before string) (Call, error) {
+	c.Sum = ""
+	text, err := plain(c)
+	if err == nil {
+		c.Sum = sumOf(before, text)
+	}
+	return c, err
+}
+
+// plain is a line as a log writes it, without its end.
+func plain(c Call) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(c)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+func sumOf(before string, line []byte) string {
+	sum := sha256.Sum256(append([]byte(before), line...))
+	return hex.EncodeToString(sum[:])
+}
+
+// sumKey begins the sum of a line, which stands at its end.
+const sumKey = `,"sum":"`
+
+// EachCall calls do for the lines of a CallsFile, in order, and returns the sum of the last. A line
+// that is not what was written is refused, by its number: its sum, or that of the line before, is another.
+func EachCall(file string, do func(c Call) error) (sum string, err error) {
+	err = Raw(file, func(_ int, raw []byte) error {
+		c, err := decode[Call](file, raw)
+		if err != nil {
+			return err
+		}
+		text := raw
+		if at := bytes.LastIndex(raw, []byte(sumKey)); at >= 0 {
+			text = append(bytes.Clone(raw[:at]), '}')
+		}
+		if want := sumOf(sum, text); c.Sum != want {
+			return fmt.Errorf("the line, or one before it, is not as it was written: its sum is %q, and what stands there has %q", c.Sum, want)
+		}
+		sum = c.Sum
+		return do(c)
+	})
+	return sum, err
+}
+
+// Compare orders calls by their place in the run, and an intent before its answer.
+func (c Call) Compare(d Call) int {
+	return cmp.Or(cmp.Compare(c.Stage, d.Stage), cmp.Compare(c.Step, d.Step), cmp.Compare(c.Purpose, d.Purpose), greedyFirst(c, d), cmp.Compare(c.Stream, d.Stream),
+		cmp.Compare(c.Turn, d.Turn), cmp.Compare(c.Number, d.Number))
+}
+
+// greedyFirst orders an episode of most likely tokens before one of drawn ones.
+func greedyFirst(c, d Call) int {
+	switch {
+	case c.Greedy == d.Greedy:
+		return 0
+	case c.Greedy:
+		return -1
+	}
+	return 1
+}
+
+// CallsText is the text of a CallsFile with these lines, whose sums are made anew.
+func CallsText(lines []Call) ([]byte, error) {
+	var b bytes.Buffer
+	sum := ""
+	for _, line := range lines {
+		line, err := line.Chained(sum)
+		if err != nil {
+			return nil, err
+		}
+		text, err := plain(line)
+		if err != nil {
+			return nil, err
+		}
+		sum = line.Sum
+		b.Write(text)
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}

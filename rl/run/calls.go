@@ -1,0 +1,202 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/rl/world"
+)
+
+// calls is the journal of a run: what tools answered that are not pure. A line stands in its log
+// before its answer is used. It stays where the run goes back to a checkpoint: the steps that are done
+// again are told the same, and nothing is called twice that has an effect.
+//
+// Its lines are in the order in which calls were answered, which is another in every run. When the run
+// ends they are put into that of the calls.
+type calls struct {
+	mu    sync.Mutex
+	log   *store.Log
+	sum   string                      // of the last line
+	known map[record.Call]record.Call // what earlier processes wrote, by place: an answer, or an intent without one
+	only  string                      // run that is repeated without its tools; "": tools are called
+}
+
+// placeOf is where a call stands in the run: a line without what it says.
+func placeOf(c record.Call) record.Call {
+	return record.Call{Purpose: c.Purpose, Stage: c.Stage, Step: c.Step, Stream: c.Stream, Greedy: c.Greedy, Turn: c.Turn, Number: c.Number}
+}
+
+// open reads what a run folder has of calls, from a position on, and opens the log.
+func (c *calls) open(folder *store.Run, from train.Position) (err error) {
+	c.known = map[record.Call]record.Call{}
+	file := filepath.Join(folder.Dir(), record.CallsFile)
+	c.sum, err = record.EachCall(file, func(line record.Call) error {
+		if line.Stage > from.Stage || line.Stage == from.Stage && line.Step >= from.Step {
+			c.known[placeOf(line)] = line
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return hint.With(fmt.Errorf("%w: %w", lines.ErrInput, err), "put the file back as it was: without it calls would be made twice")
+	}
+	c.log, err = folder.Journal(record.CallsFile)
+	return err
+}
+
+// close closes the log.
+func (c *calls) close() {
+	if c.log != nil {
+		c.log.Close()
+	}
+}
+
+// settle puts the lines of a run that ends into the order of the calls.
+func (c *calls) settle(folder *store.Run) error {
+	if c.log == nil {
+		return nil
+	}
+	if err := c.log.Close(); err != nil {
+		return err
+	}
+	text, err := sorted(filepath.Join(folder.Dir(), record.CallsFile))
+	if err != nil {
+		return err
+	}
+	return folder.WriteFile(record.CallsFile, text)
+}
+
+// sorted is the text of a journal with its lines in the order of the calls.
+func sorted(file string) ([]byte, error) {
+	var all []record.Call
+	if _, err := record.EachCall(file, func(line record.Call) error { all = append(all, line); return nil }); err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	slices.SortStableFunc(all, record.Call.Compare)
+	return record.CallsText(all)
+}
+
+// of is the journal of the episode of a key.
+func (c *calls) of(key random.Key, greedy bool) world.Journal {
+	return &episodeCalls{calls: c, place: record.Call{Purpose: int(key.Purpose), Stage: key.Stage, Step: key.Step, Stream: key.Stream, Greedy: greedy}, own: map[record.Call]record.Call{}}
+}
+
+// episodeCalls is the part of the journal that is about one episode.
+type episodeCalls struct {
+	*calls
+	place record.Call
+	own   map[record.Call]record.Call // what this process wrote
+}
+
+// Answer implements [world.Journal].
+func (e *episodeCalls) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
+	sum := sha256.Sum256(a.Args)
+	line := e.place
+	line.Turn, line.Number = a.Turn, a.Number
+	place := line
+	line.Tool, line.Args = a.Tool, hex.EncodeToString(sum[:])
+	if known, there, err := e.find(place, line); there || err != nil {
+		return said(known, err)
+	}
+	if e.only != "" {
+		return world.Answer{}, fmt.Errorf("%w of run %s has no answer to call %d of turn %d, of %s", world.ErrJournal, e.only, a.Number, a.Turn, a.Tool)
+	}
+	if a.Effects {
+		intent := line
+		intent.Intent = true
+		if err := e.write(place, intent, true); err != nil {
+			return world.Answer{}, err
+		}
+	}
+	answer, err := call()
+	if err != nil {
+		return answer, err
+	}
+	line.Answer, line.Failed = answer.Text, answer.Failed
+	if err := e.write(place, line, a.Effects); err != nil {
+		return world.Answer{}, err
+	}
+	known, _, err := e.find(place, line)
+	return said(known, err)
+}
+
+// find is what is known of a call.
+func (e *episodeCalls) find(place, line record.Call) (known record.Call, there bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known, there = e.own[place]; !there {
+		known, there = e.known[place]
+	}
+	if there && (known.Tool != line.Tool || known.Args != line.Args) {
+		err = fmt.Errorf("%w has another call in this place: the run does not repeat what it did. Stage %d, step %d, episode %d, turn %d, call %d: %s with arguments %.12s, and the journal has %s with %.12s",
+			world.ErrJournal, line.Stage, line.Step, line.Stream, line.Turn, line.Number, line.Tool, line.Args, known.Tool, known.Args)
+	}
+	return known, there, err
+}
+
+// said is the answer of what is known.
+func said(known record.Call, err error) (world.Answer, error) {
+	if err == nil && known.Intent {
+		err = world.ErrOnce
+	}
+	if err != nil {
+		return world.Answer{}, err
+	}
+	return world.Answer{Text: known.Answer, Failed: known.Failed}, nil
+}
+
+// write appends a line, unless an answer is there. synced makes it durable.
+func (e *episodeCalls) write(place, line record.Call, synced bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known, there := e.own[place]; there && !known.Intent { // a call that took too long has come back since
+		return nil
+	}
+	line, err := line.Chained(e.sum)
+	if err == nil {
+		err = e.log.Append(line)
+	}
+	if err == nil && synced {
+		err = e.log.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("%w cannot be written: %w", world.ErrJournal, err)
+	}
+	e.sum, e.own[place] = line.Sum, line
+	return nil
+}
+
+// openCalls opens the journal, if the task has tools that need one.
+func (o *opening) openCalls() error {
+	if !o.parts.Recipe.Task.Remembers() {
+		return nil
+	}
+	switch _, err := os.Stat(filepath.Join(o.Dir, replayFile)); {
+	case o.Replay != "":
+		o.calls.only = o.Replay
+	case err == nil:
+		o.calls.only = o.Dir
+	}
+	return o.calls.open(o.folder, o.run.state.At)
+}
+
+// copyCalls begins the journal as that of the run that is repeated.
+func (o *opening) copyCalls(from string) error {
+	text, err := sorted(filepath.Join(from, record.CallsFile))
+	if err == nil {
+		err = o.folder.WriteFile(record.CallsFile, text)
+	}
+	return err
+}
