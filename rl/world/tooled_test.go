@@ -198,7 +198,7 @@ func TestJournaled(t *testing.T) {
 		return Asked{turn, number, "impure", json.RawMessage(`{"text":"` + text + `"}`), true}
 	}
 	if want := (remembers{call(1, 2, "b"), call(2, 1, "b"), call(2, 3, "d")}); !reflect.DeepEqual(asked, want) {
-		t.Errorf("asked for %s, want %s", asked, want)
+		t.Errorf("asked for %+v, want %+v", asked, want)
 	}
 }
 
