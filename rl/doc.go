@@ -12,6 +12,7 @@
 //	formula   the language of rewards and methods: checked, in float64, with derivatives
 //	reward    a reward as a formula over verdicts, the group and the step
 //	algo      methods as formulas: advantages, filters, losses
+//	panel     asks the judges of a run
 //	cast      the models of a run, by name
 //	fleet     workers that draw the completions of a run, and how they are checked
 //	record    the logs of a run: their lines, writers and readers

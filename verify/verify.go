@@ -28,9 +28,22 @@ type Verdict struct {
 	Extracted string             // the answer found in the completion, cut to 200 bytes; "" when none was found
 	Rule      string             // how the answer was found or judged, such as "answer_tag"
 	Values    map[string]float64 // named numbers beside the score, which rewards know as NAME.value; nil: none
+	Opinions  []Opinion          // that a model gave, of a verifier that asks one; nil: none
 }
 
-// MarshalJSON writes the keys score, verdict, reason, extracted, rule and values. The
+// Opinion is what a model said to a question about a completion.
+type Opinion struct {
+	Question string   `json:"question"`         // hash of the ids that it was shown
+	About    string   `json:"about,omitempty"`  // what of the completion, such as an item; "": it is the one question
+	Text     string   `json:"text,omitempty"`   // what it wrote; "": nothing was drawn
+	Reading  *float64 `json:"reading"`          // 0 to 1; nil: it cannot be read
+	Why      string   `json:"why,omitempty"`    // it cannot be read
+	Tokens   int      `json:"tokens,omitempty"` // that were drawn
+	Raw      *float64 `json:"raw,omitempty"`    // of a head: its number
+	Mass     *float64 `json:"mass,omitempty"`   // of probabilities: what they sum to
+}
+
+// MarshalJSON writes the keys score, verdict, reason, extracted, rule, values and opinions. The
 // score of a verdict that is not scored is null.
 func (v Verdict) MarshalJSON() ([]byte, error) {
 	out := struct {
@@ -40,7 +53,8 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 		Extracted string             `json:"extracted"`
 		Rule      string             `json:"rule,omitempty"`
 		Values    map[string]float64 `json:"values,omitempty"`
-	}{nil, v.Verdict, v.Reason, v.Extracted, v.Rule, v.Values}
+		Opinions  []Opinion          `json:"opinions,omitempty"`
+	}{nil, v.Verdict, v.Reason, v.Extracted, v.Rule, v.Values, v.Opinions}
 	if v.Verdict != NotScored {
 		out.Score = &v.Score
 	}
@@ -81,6 +95,14 @@ type Checker interface {
 	// they say; nil where it does. Tests of programs are read and not run, so a row that
 	// passes may still have a setup that fails.
 	Check(row Problem) error
+}
+
+// Asking is a [Verifier] that asks a model. Only who has the model can give its verdicts: Verify, which
+// has none, scores nothing.
+type Asking interface {
+	Verifier
+	// Asks is the name of the model.
+	Asks() string
 }
 
 // Doubter is a [Verifier] that may read a row in another way than its author meant.

@@ -23,6 +23,7 @@ const (
 	Place                           // points in the space of settings that a curriculum's teacher draws
 	Fit                             // where the fits of such a teacher begin
 	Contest                         // problems on which the policy and the best one so far are compared
+	Judge                           // answers that a judge writes
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

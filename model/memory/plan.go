@@ -37,6 +37,7 @@ type Member struct {
 	Name    string            // in the plan; "": that of its kind
 	Config  hf.Config         // of a Folder; of the others the config is that of the model
 	Adapter *hf.AdapterConfig // that a Folder has; nil: none
+	Engine  *sample.Options   // by which it draws; nil: it draws nothing, or is Best
 }
 
 // Kind is how a member lies beside the model.
@@ -121,6 +122,7 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 	packed, frozen := l.Bytes(tensors.Chunk.Packed), l.Bytes(tensors.Chunk.Unpacked)+l.Bytes(tensors.Chunk.Packed)
 	var name, hint string
 	var bytes int
+	drawing := l // whose engine it is
 	switch m.Kind {
 	case Reference:
 		name, bytes, hint = "reference policy", scoring(l, use.TrainRows, caps).Bytes, "the model with its adapter off"
@@ -141,6 +143,7 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 		}
 	case Folder:
 		own := decoder.NewLayout(m.Config, caps.MaxBinding)
+		drawing = own
 		if err := own.Fits(true); err != nil {
 			return err
 		}
@@ -155,6 +158,11 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 		p.Note(plan)
 		bytes += p.Bytes + own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
 		hint = fmt.Sprintf("%d parameters, matrices in %s, and its workspace", own.Count(), m.Config.Dtype)
+	}
+	if m.Engine != nil {
+		p := sample.Space(drawing, *m.Engine, caps)
+		p.Note(plan)
+		bytes, hint = bytes+p.Bytes, hint+fmt.Sprintf(", and a sampler of %d sequences", m.Engine.Sequences)
 	}
 	plan.Add(cmp.Or(m.Name, name), bytes, hint)
 	return nil

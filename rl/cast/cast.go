@@ -22,6 +22,7 @@ type Cast struct {
 	Sources   map[string][]string // folders and files that models of [models] were read from, by their names
 	members   []namedMember       // in the order of the roles, the policy first
 	headed    map[string]bool     // members with a head, by name
+	judges    map[string]*Judge   // members that judge, by name
 	positions int                 // of the longest sequence, tokens
 }
 
@@ -72,7 +73,7 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 	}
 	c.Own = &Sampler{Engine: engine, Role: policyName, Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: c.Policy.Version}
 	c.Sampler, c.positions = c.Own, o.positions
-	return nil
+	return c.openJudges(r, b)
 }
 
 // Tokenizer is the policy's.
@@ -159,6 +160,9 @@ func (c *Cast) Keepers() []Keeper {
 
 // Close frees the device memory.
 func (c *Cast) Close() {
+	for _, j := range c.judges {
+		j.close()
+	}
 	if c.Own != nil {
 		c.Own.Engine.Close()
 	}

@@ -3,6 +3,7 @@ package cast
 import (
 	"slices"
 
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -62,6 +63,9 @@ type want struct {
 	draws  bool           // it draws completions
 	learns bool           // a stage trains it; of the policy nobody asks
 	from   int            // index of the first stage that trains or asks one that learns
+
+	judges bool            // it judges completions
+	writes *sample.Options // it writes what it says of them; nil: it does not, or it is the policy, which has an engine
 }
 
 // wants lists the models that a recipe needs, in the order of the roles, the policy first, and then
@@ -86,6 +90,7 @@ func wants(r *recipe.Recipe) []want {
 			scorers = append(scorers, a.Model)
 		}
 	}
+	judging := r.Judges()
 	var found []want
 	for _, name := range names {
 		w := want{name: name, texts: slices.Contains(scorers, name)}
@@ -102,7 +107,12 @@ func wants(r *recipe.Recipe) []want {
 			w.from = r.FirstUse(name)
 		}
 		w.draws = name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
-		if name == policyName || w.texts || w.draws || w.learns || len(w.facts) > 0 {
+		for _, j := range judging {
+			if w.judges = w.judges || j.Model == name; j.Model == name && j.Draws() && name != policyName {
+				w.writes = judgeEngine(r, judging, name)
+			}
+		}
+		if name == policyName || w.judges || w.texts || w.draws || w.learns || len(w.facts) > 0 {
 			found = append(found, w)
 		}
 	}

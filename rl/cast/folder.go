@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
@@ -47,6 +48,9 @@ type folderOf struct {
 	adapter *hf.AdapterConfig // nil: it has none
 	read    []string          // folders and files that it is read from
 	label   int               // of its head
+
+	tokenizer *text.Tokenizer
+	foreign   error // why its tokens are not the policy's; nil: they are
 }
 
 // meet reads the models of folders that a recipe uses, and refuses those whose tokens are not the
@@ -114,7 +118,12 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 		err := fmt.Errorf("the recipe asks for sequences of %d tokens, but the context of model %s has %d (max_position_embeddings)", positions, w.name, most)
 		return of, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
-	return of, b.sameTokens(w.name, f)
+	of.tokenizer = f.Tokenizer
+	of.foreign = b.sameTokens(w.name, f)
+	if shown := w.judges && len(w.facts) == 0 && !w.texts; shown && f.Tokenizer != nil { // of text
+		return of, nil
+	}
+	return of, of.foreign
 }
 
 // sameTokens refuses a model that reads ids of the policy as other tokens.

@@ -48,7 +48,7 @@ var (
 // beside counts a model of a kind.
 func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 	return func(use *memory.Use, b blueprint, w want) {
-		m := memory.Member{Kind: kind}
+		m := memory.Member{Kind: kind, Engine: w.writes}
 		if w.spec != nil {
 			m.Name = "model " + w.name
 		}

@@ -53,6 +53,12 @@ func sizesOf(r *recipe.Recipe) sizes {
 		widest, group = 1, 1
 	}
 	s.positions = longest + roomForTexts(r) + readRows(r)
+	for _, j := range r.Judges() {
+		s.positions = max(s.positions, r.JudgeRoom(j)+readRows(r))
+		if j.Model == policyName && j.Draws() { // by the engine of the run
+			longest = max(longest, r.JudgeRoom(j))
+		}
+	}
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = sample.Options{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	if r.Task.Played() { // a turn reads what was read and drawn before it

@@ -20,23 +20,9 @@ func (f *Format) Next(ended bool, said []Message) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	var plain []text.Range
-	at := 0
-	for i, m := range said {
-		if f.plain(m.fields, m.Text) == nil {
-			continue
-		}
-		words := strings.TrimSpace(m.Text)
-		from := strings.Index(rest[at:], words)
-		if from < 0 { // some write it as JSON does
-			words = template.Quoted(m.Text)
-			from = strings.Index(rest[at:], words)
-		}
-		if from < 0 {
-			return nil, fmt.Errorf("message %d (%s) has a control token, and the template writes it in other words", i+1, m.Role)
-		}
-		at += from
-		plain = append(plain, text.Range{From: at, To: at + len(words)})
+	plain, err := f.beside(rest, said)
+	if err != nil {
+		return nil, err
 	}
 	var ids []int
 	if !ended {
@@ -49,6 +35,42 @@ func (f *Format) Next(ended bool, said []Message) ([]int, error) {
 	}
 	after, err := f.tok.EncodeBeside(rest, plain...)
 	return append(ids, after...), err
+}
+
+// Plain are the token ids of a conversation up to where the assistant goes on, in which control tokens in
+// the texts of messages are text.
+func (f *Format) Plain(c Conversation) ([]int, error) {
+	r, err := f.render(c, true)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := f.beside(r.Text, c.Messages)
+	if err != nil {
+		return nil, err
+	}
+	return f.tok.EncodeBeside(r.Text, plain...)
+}
+
+// beside are the places of the texts of messages that have control tokens in what the template wrote.
+func (f *Format) beside(written string, said []Message) (plain []text.Range, err error) {
+	at := 0
+	for i, m := range said {
+		if f.plain(m.fields, m.Text) == nil {
+			continue
+		}
+		words := strings.TrimSpace(m.Text)
+		from := strings.Index(written[at:], words)
+		if from < 0 { // some write it as JSON does
+			words = template.Quoted(m.Text)
+			from = strings.Index(written[at:], words)
+		}
+		if from < 0 {
+			return nil, fmt.Errorf("message %d (%s) has a control token, and the template writes it in other words", i+1, m.Role)
+		}
+		at += from
+		plain = append(plain, text.Range{From: at, To: at + len(words)})
+	}
+	return plain, nil
 }
 
 // between is what the template writes after the text of an answer: the end of the turn, and all

@@ -22,6 +22,7 @@ var verifierGroups = []struct {
 	{"text metrics", []string{"squad_exact", "f1", "edit_similarity", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l"}},
 	{"programs", []string{"code:python", "code:javascript", "code:wasm", "sql"}},
 	{"of your own", []string{"starlark"}},
+	{"judges", []string{"judge", "erring"}},
 	{"instructions", []string{"instructions", "ifeval:", "ifrlvr:", "ifbench:"}},
 	{"tasks", []string{"task:"}},
 }

@@ -55,6 +55,18 @@ var table = []Metric{
 	{"reward/term/NAME", "", "mean of one term of a composed reward over the completions for which it is scored: the task, a declared verifier or a named part",
 		"Shows which part of the reward moves. For a condition, it is the share of completions that meet it."},
 
+	{"reward/truth", "", "mean of the stage's truth, a formula that is measured and never paid, over the completions that have it and a reward",
+		"Should rise with reward/mean. If it falls while that rises, the policy has learned what the reward pays for by mistake."},
+	{"reward/gap", "", "mean reward less mean truth, over the same completions",
+		"Its level says little, since the two may have other scales. A rise says that the reward is paid for something else."},
+
+	{"judge/unread/NAME", "share of answers", "answers of a judge that cannot be read, such as those without a match, out of range, or cut",
+		"Should stay near 0. A completion of which too few answers are read is not scored; rlzero judge RUN --failed shows them."},
+	{"judge/cached_share", "share of questions", "questions that a judge had answered before, by the same weights. In timing.jsonl: a resumed run has forgotten them",
+		"Costs nothing and changes no verdict."},
+	{"judge/tokens", "tokens", "tokens that judges wrote since the step before. In timing.jsonl",
+		"What drawn verdicts cost."},
+
 	{"groups/uniform_share", "share of groups", "groups whose rewards are all equal",
 		"Most estimators learn nothing from these groups. Above about 0.8, most of the sampling is wasted."},
 	{"groups/all_right_share", "share of groups", "groups in which every completion is right by the task's verdict, whatever the reward is",
@@ -278,7 +290,7 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	for _, family := range []string{"reward/term/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
+	for _, family := range []string{"reward/term/", "judge/unread/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
 		if own, cut := strings.CutPrefix(name, family); cut {
 			if !ownName.MatchString(own) {
 				return p, false

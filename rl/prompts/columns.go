@@ -73,7 +73,7 @@ func parseTemplate(text string) ([]piece, error) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case (c == '{' || c == '}') && i+1 < len(text) && text[i+1] == c:
-			plain += string(c)
+			plain += text[i : i+1]
 			i++
 		case c == '{':
 			end := strings.IndexByte(text[i:], '}')
@@ -86,7 +86,7 @@ func parseTemplate(text string) ([]piece, error) {
 		case c == '}':
 			return nil, fmt.Errorf("the brace at byte %d closes nothing; write }} for a brace", i+1)
 		default:
-			plain += string(c)
+			plain += text[i : i+1]
 		}
 	}
 	return append(out, piece{text: plain}), nil

@@ -30,6 +30,7 @@ func TestColumns(t *testing.T) {
 		{row: verl, columns: Columns{Answer: "reward_model.truth"}, err: `answer: there is no column "reward_model.truth"; the row has data_source, prompt, question, reward_model`},
 		{row: verl, columns: Columns{Answer: "prompt.x"}, err: `there is no column "prompt.x"`},
 		{row: mbpp, columns: Columns{Template: "{text}{empty} {{x}}\n{test_list}\n{task_id}"}, question: "Add. {x}\nassert f(1) == 2\nassert f(2) == 3\n7", metadata: "code", value: `"{}"`},
+		{row: mbpp, columns: Columns{Template: "Où? {text} …"}, question: "Où? Add. …", metadata: "code", value: `"{}"`},
 		{row: mbpp, columns: Columns{Template: "{test}"}, err: `prompt_template: there is no column "test"`},
 		{row: mbpp, columns: Columns{Prompt: "text", Others: map[string]string{"completion": "code"}}, question: "Add.", metadata: "completion", value: `"{}"`},
 		{row: gsm8k, columns: Columns{AnswerPattern: "#### ", Others: map[string]string{"completion": "answer"}}, question: "How many?", answer: "1,072", metadata: "completion", value: `"48/2 = <<48/2=24>>24\n48+24 = 72\n#### 1,072 "`},

@@ -186,6 +186,20 @@ func Filled(row verify.Problem, text string) (string, error) {
 	return b.String(), nil
 }
 
+// Plain are the token ids of a text as a message of the user, or of the text alone, up to where the model
+// goes on. Control tokens in it are text, whoever wrote them.
+func (r *Renderer) Plain(asked string) ([]int, error) {
+	if r.format == nil {
+		return r.Answer(asked)
+	}
+	return r.format.Plain(chat.Conversation{Messages: []chat.Message{chat.Say(chat.User, asked)}})
+}
+
+// Answer are the token ids of a text that the model may write. Control tokens in it are text.
+func (r *Renderer) Answer(answer string) ([]int, error) {
+	return r.tok.EncodeBeside(answer, text.Range{To: len(answer)})
+}
+
 var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `use a model with a chat template; [task] form = "text" reads the question alone`)
 
 // conversation is a problem as messages: those of its row, or those of the task, or its

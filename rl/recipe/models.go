@@ -112,7 +112,7 @@ func (r *Recipe) uses(name string) bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
 		st.Skip = false
 		return st.Learner() == name || st.Asks(name)
-	})
+	}) || r.Task.judgedBy() == name
 }
 
 // FirstUse is the index of the first stage that trains or asks a model of [models]; the number of
@@ -145,12 +145,12 @@ func (s *Stage) Facts() []string {
 	return reads
 }
 
-// Texts are the texts that the reward of a stage has models score.
+// Texts are the texts that the reward of a stage, and its truth, have models score.
 func (s *Stage) Texts() []reward.Ask {
 	if s.Skip || s.Kind != KindRL {
 		return nil
 	}
-	return reward.AsksOf(s.Reward, s.Verifiers, s.models...)
+	return append(reward.AsksOf(s.Reward, s.Verifiers, s.models...), reward.AsksOf(s.Truth, s.Verifiers, s.models...)...)
 }
 
 // Scores says whether a stage trains a head: its method reads what the head of the model that learns
@@ -162,11 +162,19 @@ func (s *Stage) Program() (*reward.Program, error) {
 	return reward.Compile(s.Reward, s.Verifiers, s.models...)
 }
 
+// Measure is the truth of a stage, which is not paid; nil: it has none.
+func (s *Stage) Measure() (*reward.Program, error) {
+	if s.Truth == "" {
+		return nil, nil
+	}
+	return reward.Compile(s.Truth, s.Verifiers, s.models...)
+}
+
 // Asks says whether a stage has a model say something: of the tokens that were drawn, or of texts.
 func (s *Stage) Asks(name string) bool {
 	facts := s.Facts()
 	return slices.Contains(facts, name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
-		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name })
+		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name)
 }
 
 var modelName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -281,12 +289,14 @@ func (d decoder) members(r *Recipe) {
 		}
 		last = i
 		d.trains(r, st, at.With("trains"))
+		d.judges(r, st, at)
 		d.prompted(r, st)
 	}
 	if last >= 0 && r.Stages[last].Learner() != PolicyModel {
 		p := settings.Path{"stage", strconv.Itoa(last), "trains"}
 		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), r.Stages[last].Trains)
 	}
+	d.taskJudge(r)
 	for _, name := range r.ModelNames() {
 		last := len(r.Stages) - 1
 		for last >= 0 && !r.Stages[last].Asks(name) {
@@ -300,7 +310,7 @@ func (d decoder) members(r *Recipe) {
 			d.taught(r, name)
 		}
 		if !r.uses(name) {
-			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, and no stage trains it", name, name)
+			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, and no stage trains it", name, name)
 			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table; a reward reads the name of a model only with head = true", name))
 		}
 	}

@@ -363,6 +363,10 @@ type Stage struct {
 	SFT `in:"sft"`
 	RL  `in:"rl"`
 
+	// formula of the facts of rewards, such as task, that is measured beside the reward and never paid, for
+	// one that a judge or a model pays: reward/truth and reward/gap; "": none
+	Truth string `toml:"truth" in:"rl" of:"truth"`
+
 	// steps between two checkpoints; 0: only at the end of the stage
 	CheckpointEvery int `toml:"checkpoint_every" in:"sft,preference,rl" range:"[0,inf)" unit:"steps" default:"100" default_rl:"10"`
 
@@ -399,7 +403,7 @@ type Stage struct {
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy does not name it, nor one that
-// trains the policy who learns.
+// trains the policy who learns, nor one that measures no truth that.
 func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {
@@ -407,6 +411,9 @@ func (s Stage) Variant() string {
 	}
 	if s.Learner() != PolicyModel {
 		variants = append(variants, "trains")
+	}
+	if s.Truth != "" {
+		variants = append(variants, "truth")
 	}
 	return strings.Join(variants, " ")
 }

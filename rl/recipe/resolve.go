@@ -506,6 +506,9 @@ func (d decoder) options(at settings.Path, entry verify.Entry, options map[strin
 		if _, there := options[key]; !there && fallback != "" {
 			name, given = fallback, true
 		}
+		if text, _ := options["source"].(string); key == entry.Script && text != "" {
+			continue // the text is there, and the name is for messages
+		}
 		if given && name != "" {
 			options = maps.Clone(options)
 			if options == nil {

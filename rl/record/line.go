@@ -1,6 +1,10 @@
 package record
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/rlzero/rlzero/verify"
+)
 
 // Files of a run folder.
 const (
@@ -11,8 +15,9 @@ const (
 	HeldOutFile     = "heldout.jsonl"
 	TokensFile      = "tokens.jsonl"
 	AlertsFile      = "alerts.jsonl"
-	ScheduleFile    = "schedule.jsonl" // of a run that has a stage with order = "arrival"
-	CallsFile       = "calls.jsonl"    // of a run that has tools that are not pure
+	ScheduleFile    = "schedule.jsonl"   // of a run that has a stage with order = "arrival"
+	CallsFile       = "calls.jsonl"      // of a run that has tools that are not pure
+	JudgementsFile  = "judgements.jsonl" // of a run that has judges
 )
 
 // Completion is a line of CompletionsFile: a completion that a step learned from.
@@ -41,6 +46,8 @@ type Completion struct {
 
 	Turns []Turn `json:"turns,omitempty"` // of an episode; Text is the last turn of the policy
 	Limit string `json:"limit,omitempty"` // that ended it: turns, tokens; "": the world did
+
+	Truth *float64 `json:"truth,omitempty"` // what the stage's truth says, which is not paid; absent: it has none, or says nothing
 }
 
 // Who speaks in an episode.
@@ -131,6 +138,17 @@ type Arrived struct {
 	Step    int `json:"step"`    // whose prompt it has: of the run, from 1 on
 	Prompt  int `json:"prompt"`  // its place there, from 0 on
 	Version int `json:"version"` // of the weights that drew it: updates since the run began
+}
+
+// Judgement is a line of JudgementsFile: what a judge said to a question about a completion of
+// CompletionsFile, which has the same step, group and sample.
+type Judgement struct {
+	Step     int    `json:"step"`
+	Stage    string `json:"stage"`
+	Group    int    `json:"group"`
+	Sample   int    `json:"sample"`
+	Verifier string `json:"verifier"` // that asked; "task" for the task's own
+	verify.Opinion
 }
 
 // Writer writes the lines of one log.

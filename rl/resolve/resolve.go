@@ -182,6 +182,9 @@ func complete(name string, options map[string]any) (map[string]any, error) {
 // as the completion, before anything else is done; v is the verifier of that name and those
 // options. The error says on which row it fails.
 func Tried(name string, options map[string]any, v verify.Verifier, rows []verify.Problem) error {
+	if _, asks := v.(verify.Asking); asks {
+		return nil
+	}
 	entry, err := verify.Lookup(name)
 	if err != nil || entry.Script == "" || options[entry.Script] == nil && options["source"] == nil {
 		return nil
@@ -312,10 +315,19 @@ func compile(st *recipe.Stage, stage int, played bool, faults *recipe.Faults) {
 			}
 		}
 	}
+	told(err, stage, "reward", faults)
+	if err == nil { // else the verifiers are told of already
+		_, err = st.Measure()
+		told(err, stage, "truth", faults)
+	}
+}
+
+// told makes faults of what is wrong with a formula of a reward, that of a key.
+func told(err error, stage int, formula string, faults *recipe.Faults) {
 	var wrong reward.Errors
 	errors.As(err, &wrong)
 	for _, e := range wrong {
-		key := fmt.Sprintf("stage.%d.reward", stage)
+		key := fmt.Sprintf("stage.%d.%s", stage, formula)
 		if e.Verifier >= 0 {
 			key = fmt.Sprintf("stage.%d.verifier.%d.%s", stage, e.Verifier, e.Key)
 		}

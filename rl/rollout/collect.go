@@ -80,6 +80,12 @@ type Panel interface {
 	Judge(ctx context.Context, questions []verify.Question) ([]*verify.Verdict, error)
 }
 
+// Judges gives the verdicts of verifiers that ask a model.
+type Judges interface {
+	// Judge returns those of a verifier about all paths of groups, [group][path].
+	Judge(ctx context.Context, by verify.Asking, groups []Group) ([][]verify.Verdict, error)
+}
+
 // Collector samples completions and judges them.
 type Collector struct {
 	Sampler  Sampler
@@ -90,6 +96,8 @@ type Collector struct {
 	Task  func(problem verify.Problem, text string, ended bool) verify.Verdict
 	Asks  verify.Verifier // whose verdict Task gives where the model ended the completion; nil: the task is no data set
 	Panel Panel           // is asked before verifiers that others can stand in for; nil: there is none
+
+	Judges Judges // gives the verdicts of verifiers that ask a model; nil: nobody does
 
 	Episodes *Episodes // whose worlds give the first verdicts in place of Task; nil: a problem has one answer
 }

@@ -21,6 +21,9 @@ func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify
 		return err
 	}
 	known, err := c.ask(ctx, groups, besides)
+	if err == nil {
+		err = c.opinions(ctx, groups, besides, known)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,8 +117,9 @@ func (c *Collector) text(g *Group, path int) string {
 
 // ask has the panel judge what it can.
 func (c *Collector) ask(ctx context.Context, groups []Group, besides []verify.Verifier) (map[place]*verify.Verdict, error) {
+	known := map[place]*verify.Verdict{}
 	if c.Panel == nil {
-		return nil, nil
+		return known, nil
 	}
 	var questions []verify.Question
 	var places []place
@@ -135,15 +139,40 @@ func (c *Collector) ask(ctx context.Context, groups []Group, besides []verify.Ve
 		}
 	}
 	if len(questions) == 0 {
-		return nil, nil
+		return known, nil
 	}
 	verdicts, err := c.Panel.Judge(ctx, questions)
 	if err != nil {
 		return nil, err
 	}
-	known := map[place]*verify.Verdict{}
 	for i, v := range verdicts {
 		known[places[i]] = v
 	}
 	return known, nil
+}
+
+// opinions adds the verdicts of those that ask a model. A completion that the model did not end has the
+// task's own.
+func (c *Collector) opinions(ctx context.Context, groups []Group, besides []verify.Verifier, known map[place]*verify.Verdict) error {
+	if c.Judges == nil {
+		return nil
+	}
+	for k, v := range append([]verify.Verifier{c.Asks}, besides...) {
+		asking, ok := v.(verify.Asking)
+		if !ok {
+			continue
+		}
+		verdicts, err := c.Judges.Judge(ctx, asking, groups)
+		if err != nil {
+			return err
+		}
+		for i, g := range groups {
+			for j, p := range g.Paths {
+				if k > 0 || g.Segments[p.Leaf].Ended() {
+					known[place{i, j, k}] = &verdicts[i][j]
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -29,11 +30,13 @@ type logs struct {
 	heldOut     record.Writer[record.HeldOut]
 	tokens      record.Writer[record.Tokens]
 	alerts      record.Writer[watch.Alert]
-	schedule    record.Writer[record.Schedule] // of a run that has a stage with order = "arrival"
+	schedule    record.Writer[record.Schedule]  // of a run that has a stage with order = "arrival"
+	judgements  record.Writer[record.Judgement] // of a run that has judges
+	judges      map[string][]string             // [stage] names of the verifiers whose verdicts a completion has; nil: no judge is among them
 	open        []*store.Log
 }
 
-func openLogs(run *store.Run, schedule bool) (*logs, error) {
+func openLogs(run *store.Run, r *recipe.Recipe) (*logs, error) {
 	l := &logs{}
 	var failed error
 	open := func(name string) func(v any) error {
@@ -54,7 +57,16 @@ func openLogs(run *store.Run, schedule bool) (*logs, error) {
 	l.heldOut = record.NewWriter[record.HeldOut](open(record.HeldOutFile))
 	l.tokens = record.NewWriter[record.Tokens](open(record.TokensFile))
 	l.alerts = record.NewWriter[watch.Alert](open(record.AlertsFile))
-	if schedule {
+	if len(r.Judges()) > 0 {
+		l.judgements, l.judges = record.NewWriter[record.Judgement](open(record.JudgementsFile)), map[string][]string{}
+		for _, st := range r.Stages {
+			l.judges[st.Name] = []string{"task"}
+			for _, v := range st.Verifiers {
+				l.judges[st.Name] = append(l.judges[st.Name], v.Name)
+			}
+		}
+	}
+	if r.Arrives() {
 		l.schedule = record.NewWriter[record.Schedule](open(record.ScheduleFile))
 	}
 	return l, failed
@@ -97,8 +109,24 @@ func (l *logs) writeSchedule(e event) error {
 // writeCompletions records the completions of a step.
 func (l *logs) writeCompletions(e event) error {
 	for i := range e.Completions {
-		if err := l.completions.Append(lineOf(e, &e.Completions[i], e.Lesson(i))); err != nil {
+		if err := errors.Join(l.completions.Append(lineOf(e, &e.Completions[i], e.Lesson(i))), l.writeJudgements(e, &e.Completions[i])); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// writeJudgements records what judges said about a completion.
+func (l *logs) writeJudgements(e event, c *train.Completion) error {
+	if l.judges == nil {
+		return nil
+	}
+	for k, v := range c.Path().Verdicts {
+		for _, o := range v.Opinions {
+			line := record.Judgement{Step: e.At.Total, Stage: e.Stage, Group: c.Group, Sample: c.Sample, Verifier: l.judges[e.Stage][k], Opinion: o}
+			if err := l.judgements.Append(line); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -113,13 +141,17 @@ func lineOf(e event, c *train.Completion, learned train.Lesson) record.Completio
 		}
 		terms[t.Name] = finite(t.Value)
 	}
+	var truth *float64
+	if c.Truth != nil {
+		truth = finite(c.Truth.Reward)
+	}
 	v := c.Verdict()
 	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
 		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
-		Origin: originOf(&c.Origin), Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit),
+		Origin: originOf(&c.Origin), Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit), Truth: truth,
 	}
 }
 

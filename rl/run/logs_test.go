@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -22,7 +23,7 @@ func openedLogs(t *testing.T, fsys store.FS) (*logs, *store.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLogs(folder, false)
+	l, err := openLogs(folder, &recipe.Recipe{})
 	if err != nil {
 		t.Fatal(err)
 	}

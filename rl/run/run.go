@@ -175,6 +175,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 // begin does the opening work of a stage, once.
 func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 	var err error
+	var notes []string
 	if r.stage == nil {
 		if r.stage, err = train.New(r.parts, r.state.At.Stage); err != nil {
 			return err
@@ -189,13 +190,16 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		if err := r.parts.Cast.Begin(r.parts.Recipe, r.state.At.Stage); err != nil {
 			return err
 		}
+		if notes, err = train.Fooled(ctx, r.parts, r.state.At.Stage); err != nil {
+			return err
+		}
 		r.state.Began = true
 	}
 	line, formulas, err := st.Reading()
 	if err != nil {
 		return err
 	}
-	return r.tell(event{Kind: began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.display.method(line, formulas)}})
+	return r.tell(event{Kind: began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: append(r.display.method(line, formulas), notes...)}})
 }
 
 // first says whether no stage came before the one in progress.

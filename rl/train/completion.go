@@ -18,6 +18,7 @@ type Completion struct {
 	Sample int            // number in the group
 	View   rollout.View   `json:"-"` // what is trained, by viewOf
 	Score  reward.Score   // Reward is what is trained on
+	Truth  *reward.Score  `json:",omitempty"` // what is measured and not paid; nil: nothing is
 	Greedy reward.Score   // of its prompt's most likely completion, if the method reads that
 	Origin Origin
 	Labels []float64 // [token that is learnt] of the step that ends there; NaN: none does; nil: it is no row with steps

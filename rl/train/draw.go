@@ -22,6 +22,7 @@ type drawer struct {
 	whole     *recipe.Stage // as the recipe has it
 	collector *rollout.Collector
 	program   *reward.Program
+	truth     *reward.Program  // that is measured and not paid; nil: there is none
 	when      *formula.Program // condition of a second chance; nil: there is none
 }
 
@@ -31,6 +32,9 @@ func newDrawer(p Parts, f *facts) (*drawer, error) {
 	var err error
 	if d.program, err = st.Program(); err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
+	}
+	if d.truth, err = st.Measure(); err != nil {
+		return nil, fmt.Errorf("stage %s: truth: %w", st.Name, err)
 	}
 	if d.when, err = st.Condition("second_chance/when"); err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
@@ -19,7 +20,7 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int) uint64) error {
 		}
 		b.Completions = append(b.Completions, reward.Completion{Group: c.Group, Row: c.From.Problem, Path: c.Path(), View: c.View, Turns: d.playedOf(c), Situations: d.situationsOf(c), Random: coin})
 	}
-	if d.program.Needs("old_uniform_logp") {
+	if d.program.Needs("old_uniform_logp") || d.truth != nil && d.truth.Needs("old_uniform_logp") {
 		stats, err := d.models.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
 		if err != nil {
 			return err
@@ -28,7 +29,15 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int) uint64) error {
 			b.Completions[i].UniformLogp = stats[i].MeanLogprob
 		}
 	}
-	if err := d.ask(b.Completions); err != nil {
+	asks := d.program.Asks()
+	if d.truth != nil {
+		for _, a := range d.truth.Asks() {
+			if !slices.ContainsFunc(asks, func(b reward.Ask) bool { return a.Column == b.Column }) {
+				asks = append(asks, a)
+			}
+		}
+	}
+	if err := d.ask(asks, b.Completions); err != nil {
 		return err
 	}
 	scores, err := d.program.Score(b)
@@ -37,6 +46,16 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int) uint64) error {
 	}
 	for i := range cs {
 		cs[i].Score = scores[i]
+	}
+	if d.truth == nil {
+		return nil
+	}
+	truths, err := d.truth.Score(b)
+	if err != nil {
+		return fmt.Errorf("step %d: stage %s: truth: %w", p.At.Step+1, p.stage.Name, err)
+	}
+	for i := range cs {
+		cs[i].Truth = &truths[i]
 	}
 	return nil
 }
@@ -53,13 +72,13 @@ func (d *drawer) coins(at Position, try int) func(i int) uint64 {
 	}
 }
 
-// ask has models score the texts that the reward asks about, and notes what they say in the
+// ask has models score the texts that the reward and the truth ask about, and notes what they say in the
 // completions.
-func (d *drawer) ask(cs []reward.Completion) error {
+func (d *drawer) ask(asks []reward.Ask, cs []reward.Completion) error {
 	for i := range cs {
 		cs[i].Asked = map[string]reward.Answer{}
 	}
-	for _, a := range d.program.Asks() {
+	for _, a := range asks {
 		if a.Head {
 			views := make([]rollout.View, len(cs))
 			for i := range cs {

@@ -114,6 +114,7 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
 	e.Timing = times.row(time.Since(began))
+	s.judged(e.Timing)
 	s.notes(at, e)
 	return e, s.evaluate(ctx, at, e)
 }
@@ -178,6 +179,7 @@ func (s *reinforcement) evaluate(ctx context.Context, at Position, e *Event) err
 // stepMetrics describe a step beside its updates.
 func stepMetrics(v *Valued, r *replay) metrics.Row {
 	row := rolloutMetrics(v.Completions, v.Replaced)
+	unreadMetrics(v.stage, v.Completions, row)
 	if v.stage.Refill.Tries > 0 {
 		row["rollout/refused_groups"], row["rollout/refused_tokens"] = float64(groupsOf(v.Refused)), tokensOf(v.Refused)
 	}
@@ -222,6 +224,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 	}
 	turnMetrics(cs, row)
 	rewardHints(cs, row)
+	truthMetrics(cs, row)
 	for t, term := range cs[0].Score.Terms {
 		sum, have := 0.0, 0
 		for i := range cs {

@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -74,6 +75,9 @@ type Parts struct {
 // tools; nil: nobody does.
 func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer, journal func(key random.Key, greedy bool) world.Journal) (*rollout.Collector, error) {
 	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: o.Source.Verify, Panel: c.Panel, Episodes: o.Episodes(renderer, o.Recipe.Seed, journal)}
+	if len(o.Recipe.Judges()) > 0 {
+		out.Judges = &panel.Panel{Models: c.Judge, Seed: o.Recipe.Seed}
+	}
 	var err error
 	if task := &o.Recipe.Task; task.Verifier != "" {
 		out.Asks, err = verify.New(task.Verifier, task.Options)

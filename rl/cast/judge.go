@@ -1,0 +1,178 @@
+package cast
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/rl/panel"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify/judge"
+)
+
+// Judge is a member that judges completions.
+type Judge struct {
+	cast     *Cast
+	name     string
+	asked    judged
+	engine   *sample.Engine // nil: it writes nothing
+	own      bool           // the engine is its own
+	renderer *prompts.Renderer
+	room     int
+	shares   bool
+}
+
+var _ panel.Model = (*Judge)(nil)
+
+// judged is a member that can be asked for its judgement.
+type judged interface {
+	// weights are those that it judges by, and its head; nil: it has none.
+	judging() (*model.Model, *hf.Head)
+}
+
+func (p *Policy) judging() (*model.Model, *hf.Head)     { return p.Model, nil }
+func (f folderModel) judging() (*model.Model, *hf.Head) { return f.model, f.head }
+func (r *reference) judging() (*model.Model, *hf.Head)  { return r.model, nil }
+func (a *average) judging() (*model.Model, *hf.Head)    { return a.weights.Model, a.head }
+
+// judgeEngine are the options of the engine that a member writes judgements by.
+func judgeEngine(r *recipe.Recipe, judges []recipe.Judging, name string) *sample.Options {
+	o := &sample.Options{Prefixes: sample.EveryPage}
+	for _, j := range judges {
+		if j.Model == name && j.Draws() {
+			o.Context, o.Sequences = max(o.Context, r.JudgeRoom(j)), max(o.Sequences, j.Votes, min(judgedAtOnce, r.SamplerSequences))
+		}
+	}
+	return o
+}
+
+// judgedAtOnce is how many answers of a judge are in flight, at most.
+const judgedAtOnce = 64
+
+// openJudges makes what the judges of a recipe are asked by.
+func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
+	c.judges = map[string]*Judge{}
+	for _, w := range b.wants {
+		if !w.judges {
+			continue
+		}
+		m, err := c.member(w.name)
+		if err != nil {
+			return err
+		}
+		asked, can := m.(judged)
+		if !can {
+			return fmt.Errorf("the model %s cannot judge", w.name)
+		}
+		j := &Judge{cast: c, name: w.name, asked: asked, shares: true}
+		c.judges[w.name] = j
+		held, _ := asked.judging()
+		tok, style, eos := b.tokenizer, resolve.Style(r), c.Policy.Model.Config.EOS
+		if w.spec != nil && w.spec.Path != "" {
+			f := b.folders[w.name]
+			tok, style.Form, style.System, eos = f.tokenizer, prompts.Auto, "", held.Config.EOS
+			j.shares = f.foreign == nil
+		}
+		style.AllowControl = false
+		if j.renderer, err = prompts.NewRenderer(tok, eos, style); err != nil {
+			return fmt.Errorf("[models.%s]: %w", w.name, err)
+		}
+		for _, of := range r.Judges() {
+			if of.Model == w.name {
+				j.room = max(j.room, r.JudgeRoom(of))
+			}
+		}
+		switch {
+		case w.writes != nil:
+			if j.engine, err = sample.NewEngine(held, *w.writes); err != nil {
+				return err
+			}
+			j.own = true
+		case w.name == policyName:
+			j.engine = c.Own.Engine
+		}
+	}
+	return nil
+}
+
+// Judge is the member of a name, as judges ask it.
+func (c *Cast) Judge(name string) (panel.Model, error) {
+	if j := c.judges[name]; j != nil {
+		return j, nil
+	}
+	return nil, fmt.Errorf("the run has no judge %q", name)
+}
+
+func (j *Judge) close() {
+	if j.own {
+		j.engine.Close()
+	}
+}
+
+// Renderer implements [panel.Model].
+func (j *Judge) Renderer() *prompts.Renderer { return j.renderer }
+
+// Room implements [panel.Model].
+func (j *Judge) Room() int { return j.room }
+
+// Shares implements [panel.Model].
+func (j *Judge) Shares() bool { return j.shares }
+
+// judgedBy tells weights apart.
+type judgedBy struct {
+	changes uint64
+	head    *hf.Head
+}
+
+// Version implements [panel.Model].
+func (j *Judge) Version() any {
+	m, head := j.asked.judging()
+	return judgedBy{m.Decoder().Changes(), head}
+}
+
+// Heads implements [panel.Model].
+func (j *Judge) Heads(views []rollout.View) (says []float64, probability bool, err error) {
+	says, err = j.cast.HeadOf(j.name, views)
+	_, head := j.asked.judging()
+	return says, head != nil && len(head.Labels) > 1, err
+}
+
+// Logprobs implements [panel.Model].
+func (j *Judge) Logprobs(views []rollout.View) ([]float64, error) {
+	rows, err := j.cast.ask(j.name, logprob, views)
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		for _, x := range row {
+			out[i] += x
+		}
+	}
+	return out, err
+}
+
+// Write implements [panel.Model].
+func (j *Judge) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said, error) {
+	requests := make([]sample.Request, len(asked))
+	for i, a := range asked {
+		requests[i] = sample.Request{Prompt: a.IDs, N: a.Answers, MaxTokens: a.MaxTokens, Ends: j.renderer.Ends(), Sampling: sample.Settings{Temperature: a.Temperature, Seed: a.Seed}}
+	}
+	all, err := j.engine.GenerateAll(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]judge.Said, len(all))
+	for i, answers := range all {
+		for _, c := range answers {
+			ids, ended := c.IDs, c.Stop == string(rollout.EOS)
+			if ended {
+				ids = ids[:len(ids)-1]
+			}
+			out[i] = append(out[i], judge.Said{Text: j.renderer.Decode(ids), Tokens: len(c.IDs), Ended: ended})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,22 @@
+// Package panel asks judges: it shows questions to models of the run, all of a step at once, and makes
+// verdicts of what they say.
+//
+//	groups ── verify/judge: questions ──> ids ── cache, or Model ──> head, log-probs, text ── verify/judge ──> verdicts
+//
+// A verdict is a function of the model's weights, the ids that it is shown, the number of the vote and
+// the run's seed: what is drawn is seeded by a hash of the ids. So equal questions have equal answers, in
+// any batch, in training and in evaluations, after a resume, and with the cache off.
+//
+// # Ids
+//
+// A question is a message of the user, written with the chat template of the judge, or text where it has
+// none. Control tokens in it are text, whoever wrote them. Without a prompt a head reads the completion's
+// own ids if the judge has the policy's tokens, and else the conversation in its own.
+//
+// # Cache
+//
+// A Panel remembers what models said as long as their weights stay, and at most mostKept answers of each.
+// It changes no verdict.
+//
+// A Panel belongs to one goroutine. Log-probs are in nats, at temperature 1.
+package panel

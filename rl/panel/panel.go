@@ -1,0 +1,320 @@
+package panel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
+)
+
+// Model is what a judge asks.
+type Model interface {
+	// Renderer writes what the model reads.
+	Renderer() *prompts.Renderer
+	// Room is how many tokens a question may have with its answer.
+	Room() int
+	// Version changes with the weights.
+	Version() any
+	// Shares says that the model has the policy's tokens.
+	Shares() bool
+	// Heads is what the model's head says after the last token of views; probability says that these are
+	// probabilities, of a label among several.
+	Heads(views []rollout.View) (says []float64, probability bool, err error)
+	// Logprobs are the sums of the log-probs of the spans of views.
+	Logprobs(views []rollout.View) ([]float64, error)
+	// Write draws answers to prompts.
+	Write(ctx context.Context, asked []Asked) ([][]judge.Said, error)
+}
+
+// Asked is a question to which answers are drawn. Answer i draws from stream i of the seed.
+type Asked struct {
+	IDs         []int
+	Answers     int
+	MaxTokens   int
+	Temperature float64
+	Seed        uint64
+}
+
+// Panel asks the judges of a run.
+type Panel struct {
+	Models func(name string) (Model, error)
+	Seed   uint64 // of the run
+	Off    bool   // nothing is remembered
+
+	kept   map[string]*memory // by model
+	Counts Counts             // since they were taken
+}
+
+// Counts say what was asked.
+type Counts struct {
+	Questions int // different ones of a call
+	Cached    int // of them that were answered before
+	Tokens    int // drawn
+}
+
+// Take returns the counts and sets them to 0.
+func (p *Panel) Take() Counts {
+	c := p.Counts
+	p.Counts = Counts{}
+	return c
+}
+
+// memory is what a model said.
+type memory struct {
+	version any
+	said    map[[sha256.Size]byte]spoken
+}
+
+// mostKept bounds the answers that are remembered of a model.
+const mostKept = 1 << 16
+
+// spoken is what a model said to a question, before it is read.
+type spoken struct {
+	head        float64
+	probability bool
+	logprobs    []float64    // of the choices
+	said        []judge.Said // [vote]
+}
+
+// sheet are the different questions of a call, as ids.
+type sheet struct {
+	judge  *judge.Judge
+	model  Model
+	longer int // tokens that follow a question at most
+	ids    [][]int
+	groups []int // whose rows share the beginning
+	places map[[sha256.Size]byte]int
+	sums   [][sha256.Size]byte
+}
+
+// sumOf is the hash of ids.
+func sumOf(ids []int) [sha256.Size]byte {
+	var b []byte
+	for _, id := range ids {
+		b = binary.AppendUvarint(b, uint64(id))
+	}
+	return sha256.Sum256(b)
+}
+
+// put adds a question and returns its place.
+func (s *sheet) put(ids []int, group int) int {
+	sum := sumOf(ids)
+	at, known := s.places[sum]
+	if !known {
+		at = len(s.ids)
+		s.places[sum] = at
+		s.ids, s.groups, s.sums = append(s.ids, ids), append(s.groups, group), append(s.sums, sum)
+	}
+	return at
+}
+
+// written are the ids of a question, or why there are none.
+func (s *sheet) written(q judge.Question) ([]int, error) {
+	ids, err := s.model.Renderer().Plain(q.Text)
+	if err == nil {
+		err = s.fits(ids)
+	}
+	return ids, err
+}
+
+// fits refuses a question without room for its answer.
+func (s *sheet) fits(ids []int) error {
+	if n, room := len(ids)+s.longer, s.model.Room(); n > room {
+		return fmt.Errorf("the question has %d tokens with its answer; the judge has room for %d", n, room)
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("the question has no tokens")
+	}
+	return nil
+}
+
+// Judge implements [rollout.Judges].
+func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Group) ([][]verify.Verdict, error) {
+	j, ok := v.(*judge.Judge)
+	if !ok {
+		return nil, fmt.Errorf("a verifier of type %T asks a model", v)
+	}
+	m, err := p.Models(j.Model)
+	if err != nil {
+		return nil, err
+	}
+	s := &sheet{judge: j, model: m, places: map[[sha256.Size]byte]int{}}
+	choices, err := choicesOf(j, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range choices {
+		s.longer = max(s.longer, len(c))
+	}
+	if j.Draws() {
+		s.longer = j.MaxTokens
+	}
+	var verdicts func(said []spoken) [][]verify.Verdict
+	switch j.Shows {
+	case judge.Pairs:
+		verdicts = s.pairs(groups)
+	case judge.Group:
+		verdicts = s.orders(groups)
+	default:
+		verdicts = s.each(groups)
+	}
+	said, err := p.ask(ctx, s, choices)
+	if err != nil {
+		return nil, err
+	}
+	return verdicts(said), nil
+}
+
+// choicesOf are the ids of the answers whose probabilities are read.
+func choicesOf(j *judge.Judge, m Model) ([][]int, error) {
+	var out [][]int
+	for _, c := range j.Choices() {
+		ids, err := m.Renderer().Answer(c)
+		if err != nil || len(ids) == 0 {
+			return nil, fmt.Errorf("the answer %q of the judge %s has no tokens: %w", c, j.Model, err)
+		}
+		out = append(out, ids)
+	}
+	return out, nil
+}
+
+// ask has the model say something to all questions of a sheet.
+func (p *Panel) ask(ctx context.Context, s *sheet, choices [][]int) ([]spoken, error) {
+	said := make([]spoken, len(s.ids))
+	known := p.memoryOf(s)
+	var open []int
+	for i, sum := range s.sums {
+		if before, there := known.said[s.key(sum)]; there {
+			said[i] = before
+			p.Counts.Cached++
+			continue
+		}
+		open = append(open, i)
+	}
+	p.Counts.Questions += len(s.ids)
+	if len(open) == 0 {
+		return said, nil
+	}
+	var err error
+	switch {
+	case s.judge.Head():
+		err = s.heads(open, said)
+	case choices != nil:
+		err = s.probabilities(open, choices, said)
+	default:
+		err = p.write(ctx, s, open, said)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range open {
+		if !p.Off && len(known.said) < mostKept {
+			known.said[s.key(s.sums[i])] = said[i]
+		}
+	}
+	return said, nil
+}
+
+// key is what an answer depends on beside the weights: the ids, and how the judge reads or draws.
+func (s *sheet) key(sum [sha256.Size]byte) [sha256.Size]byte {
+	j := s.judge
+	return sha256.Sum256(fmt.Appendf(sum[:], "%s %q %d %d %v", j.Reads(), j.Choices(), j.Votes, j.MaxTokens, j.Temperature))
+}
+
+// memoryOf is what is remembered of a judge's model.
+func (p *Panel) memoryOf(s *sheet) *memory {
+	m, there := p.kept[s.judge.Model]
+	if now := s.model.Version(); !there || m.version != now {
+		m = &memory{now, map[[sha256.Size]byte]spoken{}}
+		if p.kept == nil {
+			p.kept = map[string]*memory{}
+		}
+		p.kept[s.judge.Model] = m
+	}
+	return m
+}
+
+// heads reads the model's head after each question.
+func (s *sheet) heads(open []int, said []spoken) error {
+	views := make([]rollout.View, len(open))
+	for k, i := range open {
+		views[k] = rollout.View{IDs: s.ids[i], Temperature: 1, Group: s.groups[i] + 1}
+	}
+	numbers, probability, err := s.model.Heads(views)
+	if err != nil {
+		return err
+	}
+	for k, i := range open {
+		said[i].head, said[i].probability = numbers[k], probability
+	}
+	return nil
+}
+
+// probabilities are the log-probs of the choices after each question.
+func (s *sheet) probabilities(open []int, choices [][]int, said []spoken) error {
+	var views []rollout.View
+	for _, i := range open {
+		for _, c := range choices {
+			n := len(s.ids[i])
+			ids := append(s.ids[i][:n:n], c...)
+			views = append(views, rollout.View{IDs: ids, Spans: []rollout.Span{{From: n, To: len(ids)}}, Temperature: 1, Group: s.groups[i] + 1})
+		}
+	}
+	sums, err := s.model.Logprobs(views)
+	if err != nil {
+		return err
+	}
+	for k, i := range open {
+		said[i].logprobs = sums[k*len(choices) : (k+1)*len(choices) : (k+1)*len(choices)]
+	}
+	return nil
+}
+
+// write has the model write the answers.
+func (p *Panel) write(ctx context.Context, s *sheet, open []int, said []spoken) error {
+	asked := make([]Asked, len(open))
+	for k, i := range open {
+		seed := random.At(p.Seed, random.Stream(random.Judge, 0), binary.LittleEndian.Uint64(s.sums[i][:])).Uint64()
+		asked[k] = Asked{IDs: s.ids[i], Answers: s.judge.Votes, MaxTokens: s.judge.MaxTokens, Temperature: s.judge.Temperature, Seed: seed}
+	}
+	answers, err := s.model.Write(ctx, asked)
+	if err != nil {
+		return err
+	}
+	for k, i := range open {
+		said[i].said = answers[k]
+		for _, a := range answers[k] {
+			p.Counts.Tokens += a.Tokens
+		}
+	}
+	return nil
+}
+
+// name is the hash of a question, for people.
+func (s *sheet) name(at int) string { return hex.EncodeToString(s.sums[at][:8]) }
+
+// opinions are what the model said to a question, as the judge reads it.
+func (s *sheet) opinions(at int, said spoken, q judge.Question, row verify.Problem) []verify.Opinion {
+	var out []verify.Opinion
+	switch {
+	case s.judge.Head():
+		out = []verify.Opinion{s.judge.OfHead(said.head, said.probability)}
+	case said.logprobs != nil:
+		out = []verify.Opinion{s.judge.OfChoices(said.logprobs)}
+	default:
+		for _, text := range said.said {
+			out = append(out, s.judge.OfDrawn(q, row, text))
+		}
+	}
+	for i := range out {
+		out[i].Question = s.name(at)
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/panel"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
+)
+
+// judgedRun has all kinds of judges: a head that the run trains, probabilities of answers, written answers
+// with votes, and pairs.
+const judgedRun = `
+[models.rm]
+copy = "policy"
+head = true
+[models.past]
+copy = "policy"
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rm"
+kind = "rl"
+trains = "rm"
+steps = 2
+prompts_per_step = 4
+group_size = 4
+reward = "random"
+eval_every = 0
+eval_problems = 4
+[stage.algorithm]
+preset = "pointwise"
+[stage.optimizer]
+lr = 1e-3
+warmup_steps = 0
+[[stage]]
+name = "rl"
+reward = "liked + liked.raw + says + better"
+truth = "task"
+max_not_scored = 1
+checkpoint_every = 1
+[[stage.verifier]]
+name = "liked"
+verifier = "judge"
+options = {model = "rm", read = "head"}
+[[stage.verifier]]
+name = "says"
+verifier = "judge"
+options = {model = "past", prompt = "q.txt", read = {1 = 1, 2 = 0}}
+[[stage.verifier]]
+name = "said"
+verifier = "judge"
+options = {model = "past", prompt = "said.txt", read = "[0-9]", between = [0, 9], votes = 3, temperature = 1.0, max_tokens = 12}
+[[stage.verifier]]
+name = "better"
+verifier = "judge"
+options = {model = "past", shows = "pairs", against = "anchor", prompt = "pair.txt", read = {1 = 1, 2 = 0}}
+`
+
+// TestJudged: judges of all kinds pay a policy; a run that is killed comes to the same bytes, judgements
+// among them; equal questions have equal answers, whatever the cache and the batch.
+func TestJudged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains, and resumes twice")
+	}
+	prompts := t.TempDir()
+	for name, text := range map[string]string{"q.txt": "{question}{completion}", "pair.txt": "{question}{a}+{b}", "said.txt": "{completion}{question}"} {
+		must(t, os.WriteFile(filepath.Join(prompts, name), []byte(text), 0o600))
+	}
+	text := strings.NewReplacer(`"q.txt"`, "'"+filepath.Join(prompts, "q.txt")+"'", `"pair.txt"`, "'"+filepath.Join(prompts, "pair.txt")+"'", `"said.txt"`, "'"+filepath.Join(prompts, "said.txt")+"'").Replace(judgedRun)
+	dev, dir := tester(t), t.TempDir()
+	longer := []string{"stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=10"} // so that completions are text that the words of the task can write
+	must(t, trainText(t, dev, dir, text, false, longer...))
+	judgements, answers, unread := linesOf(t, filepath.Join(dir, record.JudgementsFile)), map[string]string{}, 0
+	asked := map[any]int{}
+	for _, line := range judgements {
+		asked[line["verifier"]]++
+		key, said := fmt.Sprint(line["verifier"], line["question"], line["text"]), fmt.Sprint(line["reading"], line["raw"], line["mass"])
+		if before, known := answers[key]; known && before != said {
+			t.Errorf("%s: %s, and %s", key, before, said)
+		}
+		answers[key] = said
+		if line["reading"] == nil {
+			unread++
+			if line["why"] == "" || line["verifier"] != "said" {
+				t.Errorf("unread: %v", line)
+			}
+		}
+	}
+	rl := metricRows(t, dir, "reward/truth")
+	n := 0
+	for _, row := range rl {
+		n += len(slices.DeleteFunc(linesOf(t, filepath.Join(dir, record.CompletionsFile)), func(line map[string]any) bool { return line["step"] != row["step"] }))
+		if _, there := row["judge/unread/said"]; !there || row["judge/unread/says"] != 0.0 || row["reward/gap"] == nil {
+			t.Errorf("step %v: %v", row["step"], row)
+		}
+	}
+	if asked["liked"] != n || asked["says"] < n/2 || asked["said"]%3 != 0 || asked["better"] == 0 || unread == 0 || len(rl) == 0 {
+		t.Errorf("%d completions: %v, %d unread", n, asked, unread)
+	}
+	unpaid := 0
+	for _, line := range linesOf(t, filepath.Join(dir, record.CompletionsFile)) {
+		terms, _ := line["terms"].(map[string]any)
+		if line["stage"] != "rl" {
+			continue
+		}
+		if line["truth"] != terms["task"] {
+			t.Errorf("the truth of %v is %v", line["completion"], line["truth"])
+		}
+		if terms["said"] == nil { // never 0
+			unpaid++
+		}
+	}
+	if unpaid == 0 || unpaid == n {
+		t.Errorf("%d of %d are not scored", unpaid, n)
+	}
+	want, all := runFiles(t, dir), checkpointDirs(t, dir)
+	for _, keep := range []int{len(all) - 3, len(all) - 2} {
+		again := copyRun(t, dir)
+		for _, c := range checkpointDirs(t, again)[keep:] {
+			must(t, os.RemoveAll(c))
+		}
+		must(t, trainText(t, dev, again, text, true, longer...))
+		sameRun(t, runFiles(t, again), want)
+	}
+
+	// By hand: one by one, all together, and without a memory.
+	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	must(t, err)
+	c, err := cast.Open(r, "", dev)
+	must(t, err)
+	defer c.Close()
+	found, err := store.FindModel(dir, store.TakeLast)
+	must(t, err)
+	for _, k := range c.Keepers() {
+		must(t, k.Load(found.Dir))
+	}
+	var groups []rollout.Group
+	for _, line := range linesOf(t, filepath.Join(dir, record.CompletionsFile)) {
+		if line["stage"] == "rl" {
+			groups = append(groups, rollout.Group{Problem: verify.Problem{Question: line["prompt"].(string)}, Paths: []rollout.Path{{Text: line["completion"].(string)}}})
+		}
+	}
+	for _, j := range r.Judges() {
+		if j.Shows == judge.Pairs {
+			continue
+		}
+		together := &panel.Panel{Models: c.Judge, Seed: r.Seed}
+		all, err := together.Judge(t.Context(), j.Judge, groups)
+		must(t, err)
+		again, err := together.Judge(t.Context(), j.Judge, groups)
+		must(t, err)
+		if counts := together.Take(); counts.Cached != counts.Questions/2 || counts.Cached == 0 {
+			t.Errorf("%s: %+v", j.Name, counts)
+		}
+		alone := &panel.Panel{Models: c.Judge, Seed: r.Seed, Off: true}
+		for i := range groups {
+			one, err := alone.Judge(t.Context(), j.Judge, groups[i:i+1])
+			must(t, err)
+			if !sameVerdict(one[0][0], all[i][0]) || !sameVerdict(again[i][0], all[i][0]) {
+				t.Errorf("%s of %q: %v alone, %v together", j.Name, groups[i].Paths[0].Text, one, all[i])
+			}
+		}
+		if counts := alone.Take(); counts.Cached != 0 {
+			t.Errorf("%s without a memory: %+v", j.Name, counts)
+		}
+	}
+}
+
+// sameVerdict says whether two verdicts and what was said for them are equal to the bit.
+func sameVerdict(a, b verify.Verdict) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// TestFooled: a judge that pays an attack as much as a right answer ends a run before its first step, and
+// one that is trusted as far as that lets it begin.
+func TestFooled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "q.txt")
+	must(t, os.WriteFile(file, []byte("{question}{completion}"), 0o600))
+	const text = "[models.past]\ncopy = \"policy\"\n[[stage]]\nname = \"warm-up\"\nskip = true\n[[stage]]\nname = \"rl\"\nsteps = 1\nreward = \"says\"\n[[stage.verifier]]\nname = \"says\"\nverifier = \"judge\"\n"
+	options := func(most string) string {
+		return text + "options = {model = \"past\", prompt = '" + file + "', read = {1 = 1, 2 = 0}, max_fooled = " + most + "}\n"
+	}
+	dev, dir := tester(t), t.TempDir()
+	err := trainText(t, dev, dir, options("0.2"), false)
+	if err == nil || !strings.Contains(err.Error(), "verifier says pays \"") || !strings.Contains(err.Error(), "of what it pays a right answer (the attack ") || !strings.Contains(err.Error(), "; max_fooled is 0.2") {
+		t.Errorf("%v", err)
+	}
+	if lines := linesOf(t, filepath.Join(dir, record.CompletionsFile)); len(lines) > 0 {
+		t.Errorf("the run drew %v", lines)
+	}
+	must(t, trainText(t, dev, t.TempDir(), options("1"), false))
+}

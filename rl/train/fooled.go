@@ -1,0 +1,117 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// fooledRows is on how many training problems the attacks on a judge are tried.
+const fooledRows = 8
+
+// Fooled tries the attacks of package audit on the judges of a stage that have max_fooled below 1, before
+// the first step. It says what the best attack earns, and refuses a judge that pays it more than is
+// accepted of what a right answer is paid.
+func Fooled(ctx context.Context, p Parts, stage int) (notes []string, err error) {
+	st := &p.Recipe.Stages[stage]
+	for _, j := range p.Recipe.Judges() {
+		if j.Stage != st || j.MaxFooled == 1 {
+			continue
+		}
+		worst, earned, tries, err := fooled(ctx, p, stage, j)
+		if err != nil {
+			return nil, err
+		}
+		where := fmt.Sprintf("verifier %s pays %s %.2f of what it pays a right answer", j.Name, terminal.Quote(worst.Text), earned)
+		if earned > j.MaxFooled {
+			err := fmt.Errorf("%w: %s (the attack %s); max_fooled is %v", lines.ErrInput, where, worst.Attack, j.MaxFooled)
+			return nil, hint.With(err, "train the judge on such answers as bad ones, ask it otherwise, or raise max_fooled")
+		}
+		notes = append(notes, fmt.Sprintf("%s: the best of %d attacks", where, tries))
+	}
+	return notes, nil
+}
+
+// fooled is the attack text that earns the most, as a share of what right answers are paid, of how many.
+func fooled(ctx context.Context, p Parts, stage int, j recipe.Judging) (worst audit.Cheat, earned float64, tries int, err error) {
+	rows := prompts.Step(p.Source, p.Recipe.Seed, random.Stream(random.Judge, stage+1), 0, fooledRows)
+	var groups []rollout.Group
+	var cheats [][]audit.Cheat
+	for i, row := range rows {
+		right, found := p.right(row, random.At(p.Recipe.Seed, random.Stream(random.Judge, stage+1), uint64(1<<32+i)))
+		if !found {
+			continue
+		}
+		g := rollout.Group{Problem: row, Paths: []rollout.Path{{Text: j.Part + right}}}
+		all := audit.Cheats(row)
+		for _, c := range all {
+			g.Paths = append(g.Paths, rollout.Path{Text: j.Part + c.Text})
+		}
+		groups, cheats = append(groups, g), append(cheats, all)
+	}
+	if groups == nil {
+		return worst, 0, 0, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and the rows have none", lines.ErrInput, j.Name)
+	}
+	verdicts, err := p.Collector.Judges.Judge(ctx, j.Judge, groups)
+	if err != nil {
+		return worst, 0, 0, err
+	}
+	var right meanScore
+	paid := map[string]*meanScore{}
+	var order []audit.Cheat
+	for g, all := range verdicts {
+		right.add(all[0])
+		for i, c := range cheats[g] {
+			if tries++; paid[c.Text] == nil {
+				paid[c.Text] = &meanScore{}
+				order = append(order, c)
+			}
+			paid[c.Text].add(all[1+i])
+		}
+	}
+	if !(right.of() > 0) {
+		return worst, 0, 0, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and these are paid %v", lines.ErrInput, j.Name, right.of())
+	}
+	at := slices.MaxFunc(order, func(a, b audit.Cheat) int { return cmp.Compare(paid[a.Text].of(), paid[b.Text].of()) })
+	return at, paid[at.Text].of() / right.of(), tries, nil
+}
+
+// right is a right answer to a row: one of the task's demonstrations, or the reference.
+func (p *Parts) right(row verify.Problem, r *random.Rand) (string, bool) {
+	if d := p.Recipe.Task.Demonstrator(); d != nil {
+		next := func() (string, error) { return d.Demonstration(r, row) }
+		text, err := next()
+		if err != nil {
+			return "", false
+		}
+		text, found, err := rightOne(text, func(text string) bool { return d.Verify(row, text, true).Verdict == verify.Right }, next)
+		return text, found && err == nil
+	}
+	return row.Answer, row.Answer != ""
+}
+
+// meanScore is the mean of scores.
+type meanScore struct {
+	sum float64
+	n   int
+}
+
+func (m *meanScore) add(v verify.Verdict) {
+	if v.Verdict != verify.NotScored {
+		m.sum, m.n = m.sum+v.Score, m.n+1
+	}
+}
+
+// of is 0 of nothing, as nothing is paid.
+func (m *meanScore) of() float64 { return m.sum / float64(max(m.n, 1)) }

@@ -1,0 +1,254 @@
+package judge
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// made is a judge of its options.
+func made(t *testing.T, options string) *Judge {
+	t.Helper()
+	j, err := New(json.RawMessage(options))
+	if err != nil {
+		t.Fatal(options, err)
+	}
+	return j
+}
+
+// TestRefused: what is wrong with the options of a judge is told with what is accepted.
+func TestRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rubric.txt")
+	if err := os.WriteFile(file, []byte("Is this right?\nQuestion: {question}\nAnswer: {completoin}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const asks = `"model":"m","source":"{completion}"`
+	for options, want := range map[string][2]string{
+		`{"read":"head"}`:                                                                 {"option model is missing", `model = "judge"`},
+		`{"model":"m"}`:                                                                   {"option read is missing", "read = {yes = 1, no = 0}"},
+		`{"model":"m","read":{"yes":1,"no":0}}`:                                           {"option prompt is missing", `prompt = "rubric.txt"`},
+		`{"model":"m","read":"head","shows":"pairs"}`:                                     {"option prompt is missing", ""},
+		`{"model":"m","read":7}`:                                                          {"option read is 7; accepted: \"head\", a table", ""},
+		`{` + asks + `,"read":{"yes":1}}`:                                                 {`one answer, "yes"; accepted: two or more`, ""},
+		`{` + asks + `,"read":{"yes":1,"no":2}}`:                                          {`"no" = 2; accepted: a number from 0 to 1`, ""},
+		`{` + asks + `,"read":{"yes":1,"yes, but":0}}`:                                    {`the answer "yes, but" begins with the answer "yes"`, ""},
+		`{` + asks + `,"read":"(a)(b)"}`:                                                  {"has 2 groups; accepted: at most one", ""},
+		`{` + asks + `,"read":"("}`:                                                       {"option read: error parsing regexp", ""},
+		`{` + asks + `,"read":"judge"}`:                                                   {"a judge cannot read a judge", ""},
+		`{` + asks + `,"read":"head","votes":3}`:                                          {"would do nothing: for its head no answer is drawn", ""},
+		`{` + asks + `,"read":"[0-9]","votes":3}`:                                         {"votes = 3 with temperature = 0", "temperature = 1"},
+		`{` + asks + `,"read":"[0-9]","between":[3,3]}`:                                   {"between = [3 3]; accepted: a smaller number and a larger one", ""},
+		`{` + asks + `,"read":{"a":0,"b":1},"between":[0,3]}`:                             {"only the number of a regular expression has a range", ""},
+		`{` + asks + `,"read":"head","items":"rubric"}`:                                   {`items = "rubric" would do nothing with shows = "each"`, ""},
+		`{"model":"m","source":"{completion}{item}","shows":"items","read":"head"}`:       {`shows = "items" needs items`, ""},
+		`{"model":"m","source":"{completion}","shows":"items","items":"r","read":"head"}`: {"source never shows {item}", ""},
+		`{"model":"m","source":"{list}","shows":"group","read":"head"}`:                   {`shows = "group" reads an order`, ""},
+		`{"model":"m","source":"{completion} {","read":"head"}`:                           {"source:1:14: found { without }; accepted: {question}, {answer}, {completion}, {row.NAME}", ""},
+		`{"model":"m","source":"a}","read":"head"}`:                                       {"source:1:2: found } without {", ""},
+		`{"model":"m","prompt":"` + file + `","read":"head"}`:                             {"rubric.txt:3:9: found {completoin}; accepted: {question}, {answer}, {completion}", "did you mean {completion}?"},
+		`{"model":"m","prompt":"nowhere.txt","read":"head"}`:                              {"option prompt: ", ""},
+		`{"model":"m","read":"head","vote":3}`:                                            {"vote", ""},
+	} {
+		_, err := New(json.RawMessage(options))
+		if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(strings.Join(hint.All(err), " "), want[1]) {
+			t.Errorf("%s: %v (%v), want %q and %q", options, err, hint.All(err), want[0], want[1])
+		}
+	}
+}
+
+// TestQuestions: braces are filled with what the row and the completion have, items with their points, and
+// what a row lacks is told.
+func TestQuestions(t *testing.T) {
+	row := verify.Problem{Question: "6*7?", Answer: "42", Metadata: map[string]json.RawMessage{
+		"level": json.RawMessage("3"), "rubric": json.RawMessage(`["is short",{"ask":"names 42","points":3}]`), "empty": json.RawMessage("[]")}}
+	j := made(t, `{"model":"m","source":"{{{question}}} {answer} {row.level} {completion} {item}","shows":"items","items":"rubric","part":"</think>","read":{"yes":1,"no":0}}`)
+	qs, err := j.Ask(row, "<think>no {answer}</think>42 {item}")
+	if err != nil || len(qs) != 2 || qs[1] != (Question{About: "2", Text: "{6*7?} 42 3 42 {item} names 42", Points: 3}) || qs[0].Points != 1 {
+		t.Errorf("%+v (%v)", qs, err)
+	}
+	if qs, _ := j.Ask(row, "42"); qs[0].Text != "{6*7?} 42 3  is short" {
+		t.Errorf("without the part: %q", qs[0].Text)
+	}
+	pair := made(t, `{"model":"m","source":"{a}|{b}","shows":"pairs","read":{"yes":1,"no":0}}`)
+	if q, err := pair.Compare(row, "x", "y"); err != nil || q.Text != "x|y" {
+		t.Errorf("%+v (%v)", q, err)
+	}
+	list := made(t, `{"model":"m","source":"{list}","shows":"group","read":"Best first: (.*)"}`)
+	if q, err := list.List(row, []string{"x", "y"}); err != nil || q.Text != "[1]\nx\n[2]\ny\n" {
+		t.Errorf("%+v (%v)", q, err)
+	}
+	for _, c := range []struct {
+		options string
+		want    string
+	}{
+		{`{"model":"m","source":"{row.budget}{completion}","read":"head"}`, "the prompt reads {row.budget}, and beside question and answer the row has empty (empty), level, rubric"},
+		{`{"model":"m","source":"{completion}{item}","shows":"items","items":"level","read":"head"}`, "level of the row is 3; accepted: a list of 1 to 64 texts"},
+		{`{"model":"m","source":"{completion}{item}","shows":"items","items":"empty","read":"head"}`, "empty of the row is []; accepted"},
+		{`{"model":"m","source":"{completion}{item}","shows":"items","items":"none","read":"head"}`, "the row has no none, whose entries are judged"},
+	} {
+		j := made(t, c.options)
+		if err := verify.Check(j, row); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.options, err, c.want)
+		}
+		if _, err := j.Ask(row, "x"); err == nil {
+			t.Errorf("%s: it asks", c.options)
+		}
+	}
+	if v := j.Verify(row, "x"); v.Verdict != verify.NotScored || !strings.Contains(v.Reason, "rlzero judge") {
+		t.Errorf("without a model: %+v", v)
+	}
+}
+
+// TestReadings: what a judge says, read by hand. What cannot be read has a reason and no number.
+func TestReadings(t *testing.T) {
+	const eps = 0x1p-50 // a few roundings of numbers of at most 1
+	choices := made(t, `{"model":"m","source":"{completion}","read":{"yes":1,"perhaps":0.5,"no":0}}`)
+	o := choices.OfChoices([]float64{math.Log(0.1), math.Log(0.2), math.Log(0.5)}) // no, perhaps, yes
+	if math.Abs(*o.Reading-(0.5+0.1)/0.8) > eps || math.Abs(*o.Mass-0.8) > eps {
+		t.Errorf("choices: %v, %v", *o.Reading, *o.Mass)
+	}
+	if o := choices.OfChoices([]float64{-900, -900, -902}); math.Abs(*o.Reading-(0.5+math.Exp(-2))/(2+math.Exp(-2))) > eps || *o.Mass != 0 {
+		t.Errorf("unlikely choices: %v, %v", *o.Reading, *o.Mass)
+	}
+	if o := choices.OfChoices([]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}); o.Reading != nil || o.Why == "" {
+		t.Errorf("impossible choices: %+v", o)
+	}
+	head := made(t, `{"model":"m","read":"head"}`)
+	for x, want := range map[float64]float64{0: 0.5, 800: 1, -800: 0, math.Log(3): 0.75, -math.Log(3): 0.25} {
+		if o := head.OfHead(x, false); math.Abs(*o.Reading-want) > eps || *o.Raw != x {
+			t.Errorf("head %v: %v, %v", x, *o.Reading, *o.Raw)
+		}
+	}
+	if o := head.OfHead(0.3, true); *o.Reading != 0.3 {
+		t.Errorf("a probability: %v", *o.Reading)
+	}
+	if o := head.OfHead(math.NaN(), false); o.Reading != nil || o.Why == "" {
+		t.Errorf("NaN: %+v", o)
+	}
+	pattern := made(t, `{"model":"m","source":"Rate {completion} as Score: 10","read":"Score: (\\S+)","between":[0,10],"max_tokens":9}`)
+	q := Question{Text: "Rate x as Score: 10"}
+	for text, want := range map[string]any{
+		"Score: 3, no, Score: 7.5":          0.75,
+		"Score: 0":                          0.0,
+		"Score: 10":                         1.0,
+		"Score: 11":                         "the number is not between 0 and 10",
+		"Score: -1":                         "the number is not between 0 and 10",
+		"Score: 1e999":                      "the number is not between 0 and 10",
+		"Score: NaN":                        `the match of "Score: (\\S+)" is no number`,
+		"Score: ten":                        `the match of "Score: (\\S+)" is no number`,
+		"":                                  `no match of "Score: (\\S+)"`,
+		"It is good.":                       `no match of "Score: (\\S+)"`,
+		"You said: Rate x as Score: 10, so": "the answer repeats the question",
+	} {
+		o := pattern.OfDrawn(q, verify.Problem{}, Said{Text: text, Ended: true, Tokens: 3})
+		if x, number := want.(float64); number && (o.Reading == nil || *o.Reading != x) || !number && (o.Reading != nil || o.Why != want) {
+			t.Errorf("%q: %+v, want %v", text, o, want)
+		}
+	}
+	if o := pattern.OfDrawn(q, verify.Problem{}, Said{Text: "Score: 7"}); o.Reading != nil || o.Why != "the answer is cut at max_tokens = 9" {
+		t.Errorf("cut: %+v", o)
+	}
+	reader := made(t, `{"model":"m","source":"{completion}","read":"number"}`)
+	for text, want := range map[string]float64{"The answer is 42": 1, "41": 0} {
+		if o := reader.OfDrawn(q, verify.Problem{Answer: "42"}, Said{Text: text, Ended: true}); o.Reading == nil || *o.Reading != want {
+			t.Errorf("%q by number: %+v", text, o)
+		}
+	}
+	if o := reader.OfDrawn(q, verify.Problem{}, Said{Text: "42", Ended: true}); o.Reading != nil || o.Why == "" {
+		t.Errorf("no reference: %+v", o)
+	}
+}
+
+// opinions are votes, NaN an unread one.
+func opinions(readings ...float64) []verify.Opinion {
+	var out []verify.Opinion
+	for _, x := range readings {
+		o := verify.Opinion{Why: "no match"}
+		if !math.IsNaN(x) {
+			o = verify.Opinion{Reading: &x}
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// TestVerdicts: votes, items, duels and orders come to the numbers that are counted by hand, and what too
+// few votes can be read of is not scored.
+func TestVerdicts(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		votes                  []float64
+		median, spread, unread float64
+	}{
+		{[]float64{0.2}, 0.2, 0, 0}, {[]float64{0.9, 0.1, 0.2}, 0.2, 0.8, 0}, {[]float64{0.9, 0.1, 0.2, 0.4}, 0.3, 0.8, 0},
+		{[]float64{0.9, nan, 0.1}, 0.5, 0.8, 1.0 / 3}, {[]float64{0.9, nan}, 0.9, 0, 0.5}, {[]float64{0.9, nan, nan}, nan, nan, 2.0 / 3}, {[]float64{nan}, nan, nan, 1},
+	} {
+		median, spread, unread, why := Votes(opinions(c.votes...))
+		same := func(a, b float64) bool { return math.Abs(a-b) < 0x1p-50 || math.IsNaN(a) && math.IsNaN(b) }
+		if !same(median, c.median) || !same(spread, c.spread) || !same(unread, c.unread) || (why != "") != math.IsNaN(c.median) {
+			t.Errorf("%v: %v, %v, %v, %q", c.votes, median, spread, unread, why)
+		}
+	}
+	items := made(t, `{"model":"m","source":"{completion}{item}","shows":"items","items":"rubric","read":"[0-9]","votes":2,"temperature":1}`)
+	qs := []Question{{About: "1", Points: 1}, {About: "2", Points: 3}}
+	v := items.Verdict(qs, [][]verify.Opinion{opinions(0, 1), opinions(1, 1)})
+	if v.Score != (0.5+3)/4 || v.Verdict != verify.Graded || v.Values["1"] != 0.5 || v.Values["2"] != 1 || v.Values["spread"] != 1 || v.Values["unread"] != 0 || len(v.Opinions) != 4 || v.Opinions[2].About != "2" {
+		t.Errorf("items: %+v", v)
+	}
+	if v := items.Verdict(qs, [][]verify.Opinion{opinions(0, 1), opinions(nan, nan)}); v.Verdict != verify.NotScored || !math.IsNaN(v.Score) || v.Reason != "the answer of m is unreadable: no match" || len(v.Opinions) != 4 {
+		t.Errorf("an unread item: %+v", v)
+	}
+	for _, c := range [][3]float64{{0.9, 0.2, 0.85}, {0.1, 0.9, 0.1}, {0.9, 0.9, 0.5}, {0.1, 0.1, 0.5}, {0.5, 0.1, 0.5}} {
+		if x := Duel(c[0], c[1]); math.Abs(x-c[2]) > 0x1p-50 {
+			t.Errorf("%v: %v", c, x)
+		}
+	}
+	if v := items.Among([]float64{1, 0.5, 0}, 2, nil, ""); v.Score != 0.5 || v.Values["wins"] != 1 || v.Values["place"] != 3 {
+		t.Errorf("among: %+v", v)
+	}
+	if v := items.Among(nil, 0, nil, "no match"); v.Verdict != verify.NotScored {
+		t.Errorf("no duel: %+v", v)
+	}
+	list := made(t, `{"model":"m","source":"{list}","shows":"group","read":"First (.*)"}`)
+	q := Question{Text: "[1] ..."}
+	places, o := list.OfOrder(q, Said{Text: "First 3 > 1 > 2", Ended: true}, 3)
+	if o.Why != "" || len(places) != 3 || places[0] != 2 || places[1] != 3 || places[2] != 1 {
+		t.Errorf("order: %v, %+v", places, o)
+	}
+	if v := list.Placed(2, 3, o); v.Score != 0.5 || v.Values["place"] != 2 {
+		t.Errorf("second of three: %+v", v)
+	}
+	for _, text := range []string{"First 3 > 1", "First 3 1 1", "First 4 1 2", "First 1 2 3 2", "Third", "First "} {
+		if places, o := list.OfOrder(q, Said{Text: text, Ended: true}, 3); places != nil || o.Why == "" || list.Placed(0, 3, o).Verdict != verify.NotScored {
+			t.Errorf("%q: %v, %+v", text, places, o)
+		}
+	}
+}
+
+// FuzzTemplate: any text is a prompt or an error, and what is filled in is never read as a field.
+func FuzzTemplate(f *testing.F) {
+	for _, text := range []string{"", "{completion}", "{{{completion}}}", "{", "}", "{row.}", "{row.x}", "a{\n}b", "{question}{answer}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := parse("f", text, []string{"question", "completion"})
+		if err != nil {
+			return
+		}
+		row := verify.Problem{Question: "{completion}", Metadata: map[string]json.RawMessage{}}
+		out, err := p.fill(row, map[string]string{"completion": "{question}{row.x}"})
+		if err != nil {
+			return
+		}
+		want := strings.NewReplacer("{{", "{", "}}", "}", "{completion}", "{question}{row.x}", "{question}", "{completion}").Replace(text)
+		if out != want {
+			t.Errorf("%q: %q, want %q", text, out, want)
+		}
+	})
+}

@@ -1,0 +1,272 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Said is an answer as it was drawn.
+type Said struct {
+	Text   string // without its end token
+	Tokens int
+	Ended  bool // by itself, rather than at max_tokens
+}
+
+// OfHead reads what a head says: its sigmoid, or of one with several labels the probability itself.
+func (j *Judge) OfHead(number float64, probability bool) verify.Opinion {
+	if math.IsNaN(number) || math.IsInf(number, 0) {
+		return verify.Opinion{Why: fmt.Sprintf("its head says %v", number)}
+	}
+	x := number
+	if !probability {
+		x = sigmoid(number)
+	}
+	return verify.Opinion{Reading: &x, Raw: &number}
+}
+
+// sigmoid is 1/(1 + exp(-x)), without an overflow.
+func sigmoid(x float64) float64 {
+	if x < 0 {
+		e := math.Exp(x)
+		return e / (1 + e)
+	}
+	return 1 / (1 + math.Exp(-x))
+}
+
+// OfChoices reads the log-probs of the choices, nats, in their order: the mean of their values,
+// weighted by their probabilities.
+func (j *Judge) OfChoices(logprobs []float64) verify.Opinion {
+	most := slices.Max(logprobs)
+	if math.IsInf(most, 0) || math.IsNaN(most) {
+		return verify.Opinion{Why: fmt.Sprintf("its log-probs of the answers are %v", logprobs)}
+	}
+	all, weighted := 0.0, 0.0
+	for i, x := range logprobs {
+		p := math.Exp(x - most)
+		all, weighted = all+p, weighted+p*j.values[i]
+	}
+	x, mass := weighted/all, all*math.Exp(most)
+	return verify.Opinion{Reading: &x, Mass: &mass}
+}
+
+// OfDrawn reads an answer that was drawn to a question.
+func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinion {
+	a := verify.Opinion{Text: said.Text, Tokens: said.Tokens}
+	var x float64
+	switch {
+	case !said.Ended:
+		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
+	case q.Text != "" && strings.Contains(said.Text, strings.TrimSpace(q.Text)):
+		a.Why = "the answer repeats the question"
+	case j.reader != nil:
+		v := verify.Guard(func() verify.Verdict { return j.reader.Verify(row, said.Text) })
+		if x = v.Score; v.Verdict == verify.NotScored || math.IsNaN(x) {
+			a.Why = v.Reason
+		}
+	default:
+		x, a.Why = j.number(said.Text)
+	}
+	if a.Why == "" {
+		a.Reading = &x
+	}
+	return a
+}
+
+// found is what the last match of the expression says; false: there is none.
+func (j *Judge) found(text string) (string, bool) {
+	all := j.pattern.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		return "", false
+	}
+	last := all[len(all)-1]
+	return strings.TrimSpace(last[len(last)-1]), true
+}
+
+// number is that of the last match, in 0 to 1.
+func (j *Judge) number(text string) (x float64, why string) {
+	found, ok := j.found(text)
+	if !ok {
+		return 0, "no match of " + j.reads
+	}
+	x, err := strconv.ParseFloat(found, 64)
+	low, high := j.Between[0], j.Between[1]
+	switch {
+	case err != nil && !math.IsInf(x, 0) || math.IsNaN(x):
+		return 0, fmt.Sprintf("the match of %s is no number", j.reads)
+	case x < low || x > high:
+		return 0, fmt.Sprintf("the number is not between %v and %v", low, high)
+	}
+	return (x - low) / (high - low), ""
+}
+
+// OfOrder reads the order of n completions that was drawn: the place of each, from 1; nil: it cannot be
+// read.
+func (j *Judge) OfOrder(q Question, said Said, n int) (places []int, a verify.Opinion) {
+	a = verify.Opinion{Text: said.Text, Tokens: said.Tokens}
+	found, ok := j.found(said.Text)
+	switch {
+	case !said.Ended:
+		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
+	case strings.Contains(said.Text, strings.TrimSpace(q.Text)):
+		a.Why = "the answer repeats the question"
+	case !ok:
+		a.Why = "no match of " + j.reads
+	}
+	if a.Why != "" {
+		return nil, a
+	}
+	places = make([]int, n)
+	numbers := strings.FieldsFunc(found, func(r rune) bool { return r < '0' || r > '9' })
+	for place, text := range numbers {
+		i, err := strconv.Atoi(text)
+		if err != nil || i < 1 || i > n || places[i-1] != 0 || len(numbers) != n {
+			a.Why = fmt.Sprintf("the order does not have each of the numbers 1 to %d once", n)
+			return nil, a
+		}
+		places[i-1] = place + 1
+	}
+	if len(numbers) != n {
+		a.Why = fmt.Sprintf("the order does not have each of the numbers 1 to %d once", n)
+		return nil, a
+	}
+	return places, a
+}
+
+// Votes are the answers to one question: their median, unless more than half of them are unread. spread is
+// the largest less the smallest, unread the share that cannot be read, and why the commonest reason of that.
+func Votes(answers []verify.Opinion) (median, spread, unread float64, why string) {
+	var read []float64
+	reasons := map[string]int{}
+	for _, a := range answers {
+		if a.Reading != nil {
+			read = append(read, *a.Reading)
+			continue
+		}
+		if reasons[a.Why]++; reasons[a.Why] > reasons[why] {
+			why = a.Why
+		}
+	}
+	unread = float64(len(answers)-len(read)) / float64(len(answers))
+	if 2*len(read) < len(answers) || len(read) == 0 {
+		return math.NaN(), math.NaN(), unread, why
+	}
+	slices.Sort(read)
+	middle := len(read) / 2
+	if median = read[middle]; len(read)%2 == 0 {
+		median = (read[middle-1] + read[middle]) / 2
+	}
+	return median, read[len(read)-1] - read[0], unread, ""
+}
+
+const rule = Name // of verdicts
+
+// Verdict is that of the questions about a completion, each with its votes.
+func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.Verdict {
+	values := map[string]float64{}
+	var answers []verify.Opinion
+	score, points, widest, unread, why := 0.0, 0.0, 0.0, 0.0, ""
+	for i, q := range questions {
+		x, spread, none, reason := Votes(votes[i])
+		for _, a := range votes[i] {
+			a.About = q.About
+			answers = append(answers, a)
+		}
+		unread += none / float64(len(questions))
+		if math.IsNaN(x) {
+			if why == "" {
+				why = reason
+			}
+			continue
+		}
+		if j.Shows == Items {
+			values[q.About] = x
+		}
+		score, points, widest = score+q.Points*x, points+q.Points, max(widest, spread)
+	}
+	v := verify.Verdict{Opinions: answers, Rule: rule}
+	if why != "" {
+		v = verify.Abstain("the answer of %s is unreadable: %s", j.Model, why)
+		v.Opinions = answers
+		return v
+	}
+	for _, a := range answers {
+		if a.Raw != nil {
+			values["raw"] = *a.Raw
+		}
+		if a.Mass != nil && j.Shows != Items {
+			values["mass"] = *a.Mass
+		}
+	}
+	if j.Draws() {
+		values["spread"], values["unread"] = widest, unread
+	}
+	v.Values = values
+	return j.scored(v, score/points)
+}
+
+// scored gives a verdict its score.
+func (j *Judge) scored(v verify.Verdict, x float64) verify.Verdict {
+	v.Score, v.Verdict = x, verify.Graded
+	switch x {
+	case 0:
+		v.Verdict = verify.Wrong
+	case 1:
+		v.Verdict = verify.Right
+	}
+	v.Reason = fmt.Sprintf("%s says %.3g", j.Model, x)
+	return v
+}
+
+// TooLong is the verdict about a completion that the judge cannot be shown, for a reason that is the
+// completion's: wrong, so that no policy can leave itself out.
+func (j *Judge) TooLong(format string, args ...any) verify.Verdict {
+	return verify.Reject("", rule, format, args...)
+}
+
+// Duel is how far the first of two completions is better, 0 to 1: ab is what the judge says of them in
+// this order, ba in the other, as how far the one shown first is better. If the two disagree it is a tie.
+func Duel(ab, ba float64) float64 {
+	if ab > 0.5 && ba < 0.5 || ab < 0.5 && ba > 0.5 {
+		return (ab + 1 - ba) / 2
+	}
+	return 0.5
+}
+
+// Among is the verdict about a completion that was compared with others: outcomes are those of its duels
+// that could be read, and above how many completions of the prompt have a better mean.
+func (j *Judge) Among(outcomes []float64, above int, answers []verify.Opinion, why string) verify.Verdict {
+	if len(outcomes) == 0 {
+		none := verify.Abstain("the answer of %s is unreadable: %s", j.Model, why)
+		none.Opinions = answers
+		return none
+	}
+	wins, sum := 0, 0.0
+	for _, x := range outcomes {
+		sum += x
+		if x > 0.5 {
+			wins++
+		}
+	}
+	v := verify.Verdict{Rule: rule, Opinions: answers, Values: map[string]float64{"wins": float64(wins), "place": float64(1 + above)}}
+	return j.scored(v, sum/float64(len(outcomes)))
+}
+
+// Placed is the verdict about a completion in an order of n.
+func (j *Judge) Placed(place, n int, a verify.Opinion) verify.Verdict {
+	if place == 0 {
+		none := verify.Abstain("the answer of %s is unreadable: %s", j.Model, a.Why)
+		none.Opinions = []verify.Opinion{a}
+		return none
+	}
+	x := 1.0
+	if n > 1 {
+		x = float64(n-place) / float64(n-1)
+	}
+	a.Reading = &x
+	return j.scored(verify.Verdict{Rule: rule, Opinions: []verify.Opinion{a}, Values: map[string]float64{"place": float64(place)}}, x)
+}
