@@ -38,6 +38,7 @@ func TestOnPage(t *testing.T) {
 var elsewhere = map[string]string{
 	"gpu/inspect.go":                "rlzero inspect kernels",
 	"gpu/internal/check/check.go":   "--tier, which the page has not",
+	"rl/audit/file.go":              "rlzero audit",
 	"rl/doctor/draws.go":            "rlzero doctor --draws",
 	"rl/doctor/receipt.go":          "rlzero receipt",
 	"rl/eval/model.go":              "rlzero eval",
