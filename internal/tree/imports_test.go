@@ -22,7 +22,7 @@ var layers = []string{
 	"model internal/llamacpp",
 	"gpu",
 	"rl/audit rl/page", // from here on no device and no model
-	"rl/panel", // asks models, and knows none
+	"rl/panel",         // asks models, and knows none
 	"rl/resolve rl/compare",
 	"rl/prompts rl/recipe rl/fleet",
 	"rl/chat rl/reward rl/tasks rl/metrics",
