@@ -119,7 +119,8 @@ def whole(_, side):
 def cases(rlzero, run, wanted, scratch):
     """The wanted cases. run is called for the folder of a run where a case needs one."""
     theirs = lambda *args: Side(sys.executable, "-m", "beside.work", *args)
-    bench = lambda *args: Side(rlzero, "bench", *args, "--json", "--longest", "0", "--quiet")
+    # Shares of the device's limits are not asked for: given ones are not measured.
+    bench = lambda *args: Side(rlzero, "bench", *args, "--json", "--longest", "0", "--alone", "--gflops", "100", "--gb-s", "10", "--quiet")
     transformers = "transformers"
     if wanted("step"):
         checkpoints = sorted((run() / "checkpoints").glob("step-*"))
@@ -144,7 +145,7 @@ def cases(rlzero, run, wanted, scratch):
 def trained(rlzero, scratch):
     folder = Path(scratch) / "countdown-tiny"
     print("training countdown-tiny for its checkpoints", flush=True)
-    done = subprocess.run([rlzero, "train", "countdown-tiny", "--run", folder, "--set", "checkpoint.every=10", "--set", "checkpoint.keep=1000"], capture_output=True, text=True)
+    done = subprocess.run([rlzero, "train", "countdown-tiny", "--run", folder, "--set", "stage.rl.checkpoint_every=10", "--set", "checkpoint.keep=1000"], capture_output=True, text=True)
     if done.returncode != 0:
         broken(f"countdown-tiny was not trained: {done.stderr[-400:]}")
     return folder

@@ -80,41 +80,44 @@ func quantile(values []float64, q float64) float64 {
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// Matmul measures square f32 products c = a b^T, and the naive kernel beside
-// them.
+// Matmul measures square f32 products c = a b^T, and, but with b.Alone, the naive kernel
+// beside them.
 func Matmul(b Bench) error {
 	for _, n := range []int{512, 1024} {
 		what := fmt.Sprintf("%dx%dx%d f32 NT", n, n, n)
 		if b.leaves(what) {
 			continue
 		}
-		if err := matmul(b.Device, n, what, b.Emit); err != nil {
+		if err := matmul(b, n, what); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func matmul(dev gpu.Device, n int, what string, emit func(Result)) error {
-	var bufs []gpu.Buffer
+func matmul(b Bench, n int, what string) error {
+	dev, bufs := b.Device, []gpu.Buffer{}
 	defer func() {
-		for _, b := range bufs {
-			b.Free()
+		for _, buf := range bufs {
+			buf.Free()
 		}
 	}()
 	var bind []gpu.View
 	for _, name := range []string{"a", "b", "c"} {
-		b, err := dev.NewBuffer("bench "+name, n*n*4)
+		buf, err := dev.NewBuffer("bench "+name, n*n*4)
 		if err != nil {
 			return err
 		}
-		bufs = append(bufs, b)
-		bind = append(bind, gpu.View{Buffer: b})
+		bufs = append(bufs, buf)
+		bind = append(bind, gpu.View{Buffer: buf})
 	}
 	w := uint32(n)
 	times := map[string]float64{}
 	var runs []func() error
 	names := []string{"matmul_nt", "matmul_naive"}
+	if b.Alone {
+		names = names[:1]
+	}
 	for _, name := range names {
 		p, err := dev.Record(name, []gpu.Op{{Kernel: name, Bind: bind, Params: []uint32{w, w, w, w, w, w}, Size: [3]int{n, n, 1}}})
 		if err != nil {
@@ -143,9 +146,11 @@ func matmul(dev gpu.Device, n int, what string, emit func(Result)) error {
 	}
 	flops := 2 * math.Pow(float64(n), 3) / 1e9
 	r := result(dev, "matmul", what, flops/times["matmul_nt"], "GFLOP/s")
-	r.Baseline, r.BaselineValue = "naive kernel", flops/times["matmul_naive"]
-	r.Ratio = r.Value / r.BaselineValue
-	emit(r)
+	if !b.Alone {
+		r.Baseline, r.BaselineValue = "naive kernel", flops/times["matmul_naive"]
+		r.Ratio = r.Value / r.BaselineValue
+	}
+	b.Emit(r)
 	return nil
 }
 

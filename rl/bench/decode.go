@@ -20,19 +20,23 @@ const decodeTime = 3 * time.Second
 
 // Decode measures sampling in tokens per second, prompts excluded, and beside it the same
 // with products whose order of sums is free, or, if matrices are not kept in float32, with
-// those that are.
+// those that are. With b.Alone nothing is beside it.
 func Decode(b Bench, s Shape) error {
 	s = b.kept(s)
 	var models sides // made for the first batch size that is measured
 	for _, n := range s.Decode {
 		what := fmt.Sprintf("%s, batch %d", s.Name, n)
 		use := memory.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}
-		more, err := s.otherSide(b.Device.Caps(), use)
-		if err != nil {
-			return err
+		ways, more := 1, 0
+		if !b.Alone {
+			var err error
+			if more, err = s.otherSide(b.Device.Caps(), use); err != nil {
+				return err
+			}
+			ways = 2
 		}
-		// Both ways are tried, then measured: with prompts, as many rounds as tokens.
-		rounds := float64(2 * (s.Repetitions + 1) * (s.Prompt + 2*s.New))
+		// Each way is tried, then measured: with prompts, as many rounds as tokens.
+		rounds := float64(ways * (s.Repetitions + 1) * (s.Prompt + 2*s.New))
 		if skipped, err := b.skips("decode", what, s, needs{rounds, s.round(n), use, more}); err != nil {
 			return err
 		} else if skipped {
@@ -40,11 +44,11 @@ func Decode(b Bench, s Shape) error {
 		}
 		if models[0] == nil {
 			defer models.close()
-			if err := models.open(b.Device, s); err != nil {
+			if err := models.open(b.Device, s, ways); err != nil {
 				return err
 			}
 		}
-		r, err := decode(models, s, n)
+		r, err := decode(models[:ways], s, n)
 		if err != nil {
 			return err
 		}
@@ -58,8 +62,8 @@ func Decode(b Bench, s Shape) error {
 // in float32.
 type sides [2]*model.Model
 
-func (m *sides) open(dev gpu.Device, s Shape) (err error) {
-	if m[0], err = s.random(dev); err != nil {
+func (m *sides) open(dev gpu.Device, s Shape, ways int) (err error) {
+	if m[0], err = s.random(dev); err != nil || ways == 1 {
 		return err
 	}
 	if m[1] = m[0]; s.Config.Dtype != hf.F32 {
@@ -99,9 +103,9 @@ func (s Shape) engine(batch int) *sample.Options {
 	return &sample.Options{Sequences: batch, Context: s.Prompt + s.New}
 }
 
-// decode measures one batch size with two models in turns; if they are one, with a free
-// order of sums the second time.
-func decode(models [2]*model.Model, s Shape, n int) (Result, error) {
+// decode measures one batch size with a model, or with two in turns; if these are one, with a
+// free order of sums the second time.
+func decode(models []*model.Model, s Shape, n int) (Result, error) {
 	f := freeOrder{dev: models[0].Device(), rows: n, faster: map[string]bool{}}
 	var runs []func() error
 	for i, m := range models {
@@ -126,8 +130,14 @@ func decode(models [2]*model.Model, s Shape, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	rate := func(seconds float64) Result {
+		return result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/seconds, "tok/s")
+	}
+	if len(models) == 1 {
+		return rate(median(times[1]) - median(times[0])), nil
+	}
 	seconds, ratios := decoding(times, models[0] == models[1])
-	r := result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/seconds, "tok/s")
+	r := rate(seconds)
 	// The two medians may come from different moments of a busy machine. The ratios are
 	// each of one turn.
 	r.Ratio, r.Turns = median(ratios), len(ratios)

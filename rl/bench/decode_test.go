@@ -225,3 +225,19 @@ func TestDetail(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestAlone: what a benchmark is compared with may be left out.
+func TestAlone(t *testing.T) {
+	for name, run := range map[string]func(Bench) error{
+		"decode": func(b Bench) error { return Decode(b, shape()) },
+		"groups": func(b Bench) error { return grouped{"small", shape().Config, 8, 4, 2}.measure(b) },
+	} {
+		var told []Result
+		if err := run(Bench{Device: device(t), Limits: limits(), Alone: true, Emit: func(r Result) { told = append(told, r) }}); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 1 || told[0].Value <= 0 || told[0].Baseline != "" || told[0].Ratio != 0 {
+			t.Errorf("%s: %+v", name, told)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type Bench struct {
 	Limits  Limits
 	Dtype   hf.Dtype      // how matrices are kept; "": as float32
 	Only    string        // cases that do not contain it are left out without a word; "": none is
+	Alone   bool          // what a measurement is compared with is left out
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
 	Left    func(what string) // told of each case that Only leaves out; nil: nobody is

@@ -38,7 +38,7 @@ func groups() []grouped {
 }
 
 // Groups measures updates on a group of completions that share the computation of their
-// prompt, and in turns the same with each completion for itself.
+// prompt, and in turns, but with b.Alone, the same with each completion for itself.
 func Groups(b Bench) error {
 	for _, g := range groups() {
 		if err := g.measure(b); err != nil {
@@ -76,9 +76,12 @@ func (g grouped) measure(b Bench) error {
 	n := float64(g.group)
 	what := fmt.Sprintf("%s, %d + %d tokens, group of %d", g.name, g.prompt, g.completion, g.group)
 	rows := max(8192, seq.GroupRows(g.prompt, g.completion, g.group))
-	both := g.learning().add(g.apart().learning().times(n))
+	whole := g.learning()
+	if !b.Alone {
+		whole = whole.add(g.apart().learning().times(n))
+	}
 	use := memory.Use{Positions: g.prompt + g.completion, TrainRows: rows}
-	if skipped, err := b.skips("groups", what, s, needs{times: groupTurns + 0.5, work: both, use: use}); skipped || err != nil {
+	if skipped, err := b.skips("groups", what, s, needs{times: groupTurns + 0.5, work: whole, use: use}); skipped || err != nil {
 		return err
 	}
 	m, err := model.New(b.Device, g.config, 1, g.prompt+g.completion)
@@ -94,15 +97,24 @@ func (g grouped) measure(b Bench) error {
 	update := func(number int) func() error {
 		return func() error { return g.update(t, number) }
 	}
+	ways := []func() error{update(1), update(0)}
+	if b.Alone {
+		ways = ways[:1]
+	}
 	if err := update(1)(); err != nil { // pipelines are made at their first use
 		return err
 	}
-	times, err := inTurns(groupTurns, 0, update(1), update(0))
+	times, err := inTurns(groupTurns, 0, ways...)
 	if err != nil {
 		return err
 	}
-	shared, apart := quantile(times[0], 0), quantile(times[1], 0)
+	shared := quantile(times[0], 0)
 	r := result(b.Device, "groups", what, shared, "s")
+	if b.Alone {
+		b.Emit(r)
+		return nil
+	}
+	apart := quantile(times[1], 0)
 	r.Baseline, r.BaselineValue, r.Ratio = "computed separately", apart, shared/apart
 	r.Detail = fmt.Sprintf("share of the rows computed %.3f, of the pairs of tokens %.3f", g.rows()/(n*g.apart().rows()), g.pairs()/(n*g.apart().pairs()))
 	b.Emit(r)

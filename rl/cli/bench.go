@@ -69,6 +69,7 @@ Examples:
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
 			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M"},
+			&cli.BoolFlag{Name: "alone", Usage: "leave out what matmul, decode and groups are compared with"},
 			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
 			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"},
 			&cli.BoolFlag{Name: "large", Usage: "measure decode, train and profile at the sizes of a GPU: batches up to 256, updates on 8 x 512 tokens"}},
@@ -140,7 +141,7 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 			shapes[i] = s.Large()
 		}
 	}
-	b.Longest, b.Dtype, b.Only = c.Duration("longest"), hf.Dtype(c.String("dtype")), c.String("only")
+	b.Longest, b.Dtype, b.Only, b.Alone = c.Duration("longest"), hf.Dtype(c.String("dtype")), c.String("only"), c.Bool("alone")
 	measured := func(d gpu.Device, run func(bench.Bench) error) (err error) {
 		if b.Device = d; b.Limits == (bench.Limits{}) {
 			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
