@@ -38,7 +38,11 @@ func TestRows(t *testing.T) {
 		task := validated(t, f.New())
 		const n = 3
 		of := map[Split]map[string]bool{Train: {}, HeldOut: {}}
-		for seed := range uint64(3) {
+		seeds := uint64(3)
+		if testing.Short() {
+			seeds = 1
+		}
+		for seed := range seeds {
 			for split, seen := range of {
 				rows, err := Rows(task, split, seed, n)
 				if err != nil {
