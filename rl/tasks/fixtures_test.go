@@ -118,7 +118,7 @@ func TestReasoningGym(t *testing.T) {
 		}
 		m, f, s, entries := 0, 0, 0, 0
 		eachEntry(t, file, func(e entry, raw json.RawMessage) {
-			if entries++; testing.Short() && entries%4 != 1 {
+			if entries++; testing.Short() && entries%8 != 1 {
 				return
 			}
 			if err != nil {
