@@ -275,6 +275,23 @@ func (u *Update) PartSlopes(part *formula.Table) (map[string]formula.Column, err
 	return u.values.Within(part).Slopes(lossPart)
 }
 
+// Written are the parts that the recipe writes itself, but for the loss and for what it leaves as
+// it is without a preset, over the update. The facts of now have to be in the update's table.
+func (u *Update) Written() (map[string]formula.Column, error) {
+	a, out := u.step.a, map[string]formula.Column{}
+	for _, name := range a.program.Parts() {
+		if !a.Method.written[name] || a.Method.Formulas[name] == defaultParts[name] || name == lossPart || slices.Contains(a.metrics, name) {
+			continue
+		}
+		c, err := u.part(name)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = c
+	}
+	return out, nil
+}
+
 // Metrics are the method's metrics of the update; one that has no value is absent.
 func (u *Update) Metrics() (map[string]float64, error) { return u.step.a.measure(u.values, true) }
 

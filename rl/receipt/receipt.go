@@ -99,7 +99,7 @@ func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, m
 		return nil, err
 	}
 	names := slices.Clone(logs)
-	for _, name := range []string{record.ScheduleFile, record.CallsFile, store.ResultFile} { // not every run has them
+	for _, name := range []string{record.ScheduleFile, record.UpdatesFile, record.CallsFile, store.ResultFile} { // not every run has them
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			names = append(names, name)
 		}

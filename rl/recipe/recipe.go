@@ -529,7 +529,8 @@ type RL struct {
 	// the run shows a completion every so many steps; 0: none
 	SampleEvery int `toml:"sample_every" range:"[0,inf)" unit:"steps" default:"10"`
 
-	// tokens.jsonl records what a step taught each token, every so many steps from the first on; 0: never
+	// tokens.jsonl records what a step taught each token, and what the recipe's own parts came to
+	// there, every so many steps from the first on; 0: never
 	TokenEvery int `toml:"token_every" range:"[0,inf)" unit:"steps" default:"10"`
 }
 

@@ -18,24 +18,25 @@ const (
 	ScheduleFile    = "schedule.jsonl"   // of a run that has a stage with order = "arrival"
 	CallsFile       = "calls.jsonl"      // of a run that has tools that are not pure
 	JudgementsFile  = "judgements.jsonl" // of a run that has judges
+	UpdatesFile     = "updates.jsonl"    // of a run that has a stage with several updates a step
 )
 
 // Completion is a line of CompletionsFile: a completion that a step learned from.
 type Completion struct {
-	Step      int      `json:"step"`
-	Stage     string   `json:"stage"`
-	PromptID  string   `json:"prompt_id"`
-	Group     int      `json:"group"`
-	Sample    int      `json:"sample"` // in the group
-	Prompt    string   `json:"prompt"`
+	Step      int      `json:"step"`             // of the run, from 1 on
+	Stage     string   `json:"stage"`            // its name
+	PromptID  string   `json:"prompt_id"`        // of the problem
+	Group     int      `json:"group"`            // in the step, from 0 on: the completions of one prompt
+	Sample    int      `json:"sample"`           // in the group, from 0 on
+	Prompt    string   `json:"prompt"`           // the problem's text
 	Answer    string   `json:"answer,omitempty"` // the reference answer, where the problem has one
-	Text      string   `json:"completion"`
-	Reward    *float64 `json:"reward"`  // what is trained on; null: not scored
-	Verdict   string   `json:"verdict"` // of the task
-	Reason    string   `json:"reason"`
-	Advantage *float64 `json:"advantage"` // null: has none
-	Tokens    int      `json:"tokens"`    // the end token included
-	Stop      string   `json:"stop"`
+	Text      string   `json:"completion"`       // what the policy wrote
+	Reward    *float64 `json:"reward"`           // what is trained on; null: not scored
+	Verdict   string   `json:"verdict"`          // of the task: right, wrong, graded or not_scored
+	Reason    string   `json:"reason"`           // of the verdict
+	Advantage *float64 `json:"advantage"`        // of tokens that differ their mean; null: has none
+	Tokens    int      `json:"tokens"`           // that the policy wrote, the end token included
+	Stop      string   `json:"stop"`             // why it ended: eos, stop or length
 
 	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
@@ -44,7 +45,7 @@ type Completion struct {
 
 	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
 
-	Turns []Turn `json:"turns,omitempty"` // of an episode; Text is the last turn of the policy
+	Turns []Turn `json:"turns,omitempty"` // of an episode, whose completion is the last turn of the policy
 	Limit string `json:"limit,omitempty"` // that ended it: turns, tokens; "": the world did
 
 	Truth *float64 `json:"truth,omitempty"` // what the stage's truth says, which is not paid; absent: it has none, or says nothing
@@ -58,8 +59,8 @@ const (
 
 // Turn is what was said in an episode, by one side.
 type Turn struct {
-	By     string             `json:"by"`
-	Text   string             `json:"text"`
+	By     string             `json:"by"`               // policy or world
+	Text   string             `json:"text"`             // what was said
 	Role   string             `json:"role,omitempty"`   // of the world, if it is not "user"
 	Tokens int                `json:"tokens,omitempty"` // of the policy: its own, end token included
 	Read   int                `json:"read,omitempty"`   // of the policy: tokens that it read then, before its next turn
@@ -74,11 +75,11 @@ var Verdicts = []string{"right", "wrong", "graded", "not_scored"}
 // Tokens is a line of TokensFile: a completion of CompletionsFile, which has the same step,
 // group and sample, token by token.
 type Tokens struct {
-	Step    int       `json:"step"`
-	Stage   string    `json:"stage"`
-	Group   int       `json:"group"`
-	Sample  int       `json:"sample"`
-	Prompt  []int     `json:"prompt_ids"`
+	Step    int       `json:"step"`              // of the run, from 1 on
+	Stage   string    `json:"stage"`             // its name
+	Group   int       `json:"group"`             // as in completions.jsonl
+	Sample  int       `json:"sample"`            // likewise
+	Prompt  []int     `json:"prompt_ids"`        // tokens of the prompt
 	IDs     []int     `json:"ids"`               // [token] that the policy wrote, end token included
 	Read    []Read    `json:"read,omitempty"`    // what it read between its turns, in their order
 	Text    []string  `json:"text"`              // [token] by itself: a part of a character is U+FFFD
@@ -86,24 +87,26 @@ type Tokens struct {
 	Entropy []float32 `json:"entropy"`           // [token] nats, of the distribution it was drawn from
 	Weight  []float32 `json:"weight"`            // [token] dLoss/dlogprob; below 0: made more likely; null: left out of the step's updates
 	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight
+
+	Parts map[string][]*float64 `json:"parts,omitempty"` // parts that the recipe writes, in the update that the completion was in: [token], or one value where a part has one for the completion; null: none
 }
 
 // Read is what the policy read in an episode before it went on.
 type Read struct {
 	Before int    `json:"before"` // place in the ids of the token that follows
-	IDs    []int  `json:"ids"`
-	Text   string `json:"text"`
+	IDs    []int  `json:"ids"`    // its tokens
+	Text   string `json:"text"`   // the same as text
 }
 
 // Evaluation is a line of EvaluationsFile: the first sample of one of the first held-out
 // problems.
 type Evaluation struct {
-	Step    int    `json:"step"`
-	Stage   string `json:"stage"`
-	Prompt  string `json:"prompt"`
-	Text    string `json:"completion"`
-	Verdict string `json:"verdict"`
-	Reason  string `json:"reason"`
+	Step    int    `json:"step"`       // of the run after which it was measured
+	Stage   string `json:"stage"`      // the stage's name
+	Prompt  string `json:"prompt"`     // the problem's text
+	Text    string `json:"completion"` // what the policy wrote
+	Verdict string `json:"verdict"`    // of the task
+	Reason  string `json:"reason"`     // of the verdict
 
 	Context map[string]json.RawMessage `json:"context,omitempty"` // as in Completion
 	Turns   []Turn                     `json:"turns,omitempty"`   // likewise
@@ -112,25 +115,36 @@ type Evaluation struct {
 // HeldOut is a line of HeldOutFile: the result of each held-out problem of an evaluation. The order
 // of problems is the same in every run with the same task.
 type HeldOut struct {
-	Step     int       `json:"step"`
-	Stage    string    `json:"stage"`
-	Samples  int       `json:"samples"` // of each problem
-	Problems []Outcome `json:"problems"`
+	Step     int       `json:"step"`     // of the run after which it was measured
+	Stage    string    `json:"stage"`    // the stage's name
+	Samples  int       `json:"samples"`  // of each problem
+	Problems []Outcome `json:"problems"` // in an order that every run with the task has
 }
 
 // Outcome is the result of one problem. Completions that were not scored are left out.
 type Outcome struct {
-	Scored int     `json:"scored"` // completions
-	Right  int     `json:"right"`
-	Score  float64 `json:"score"` // sum over them
+	Scored int     `json:"scored"` // completions with a verdict
+	Right  int     `json:"right"`  // of them
+	Score  float64 `json:"score"`  // sum over them
+}
+
+// Update is a line of UpdatesFile: one update of the weights, of several in a step.
+type Update struct {
+	Step     int     `json:"step"`      // of the run, from 1 on
+	Stage    string  `json:"stage"`     // its name
+	Update   int     `json:"update"`    // of the step, from 1 on
+	Groups   []int   `json:"groups"`    // with a completion in it, in the order of training; replayed ones are numbered after those of CompletionsFile
+	Tokens   int     `json:"tokens"`    // trained
+	Loss     float64 `json:"loss"`      // that was minimised
+	GradNorm float64 `json:"grad_norm"` // before it is clipped
 }
 
 // Schedule is a line of ScheduleFile: the groups that a step learned from, in the order of the
 // step.
 type Schedule struct {
-	Step   int       `json:"step"`
-	Stage  string    `json:"stage"`
-	Groups []Arrived `json:"groups"`
+	Step   int       `json:"step"`   // of the run, from 1 on
+	Stage  string    `json:"stage"`  // its name
+	Groups []Arrived `json:"groups"` // in the order of the step
 }
 
 // Arrived is a group that a step learned from.
@@ -143,10 +157,10 @@ type Arrived struct {
 // Judgement is a line of JudgementsFile: what a judge said to a question about a completion of
 // CompletionsFile, which has the same step, group and sample.
 type Judgement struct {
-	Step     int    `json:"step"`
-	Stage    string `json:"stage"`
-	Group    int    `json:"group"`
-	Sample   int    `json:"sample"`
+	Step     int    `json:"step"`     // of the run, from 1 on
+	Stage    string `json:"stage"`    // its name
+	Group    int    `json:"group"`    // as in completions.jsonl
+	Sample   int    `json:"sample"`   // likewise
 	Verifier string `json:"verifier"` // that asked; "task" for the task's own
 	verify.Opinion
 }

@@ -33,6 +33,7 @@ type logs struct {
 	schedule    record.Writer[record.Schedule]  // of a run that has a stage with order = "arrival"
 	judgements  record.Writer[record.Judgement] // of a run that has judges
 	judges      map[string][]string             // [stage] names of the verifiers whose verdicts a completion has; nil: no judge is among them
+	updates     record.Writer[record.Update]    // of a run that has a stage with several updates a step
 	open        []*store.Log
 }
 
@@ -69,6 +70,9 @@ func openLogs(run *store.Run, r *recipe.Recipe) (*logs, error) {
 	if r.Arrives() {
 		l.schedule = record.NewWriter[record.Schedule](open(record.ScheduleFile))
 	}
+	if r.SeveralUpdates() {
+		l.updates = record.NewWriter[record.Update](open(record.UpdatesFile))
+	}
 	return l, failed
 }
 
@@ -76,7 +80,7 @@ func openLogs(run *store.Run, r *recipe.Recipe) (*logs, error) {
 func (l *logs) on(e event) error {
 	switch e.Kind {
 	case stepped:
-		return errors.Join(l.writeSchedule(e), l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
+		return errors.Join(l.writeSchedule(e), l.writeUpdates(e), l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
 	case refused:
 		return l.writeCompletions(e)
 	case measured:
@@ -104,6 +108,17 @@ func (l *logs) writeSchedule(e event) error {
 		return nil
 	}
 	return l.schedule.Append(record.Schedule{Step: e.At.Total, Stage: e.Stage, Groups: e.Arrived})
+}
+
+// writeUpdates records the updates of a step that has several.
+func (l *logs) writeUpdates(e event) error {
+	for _, u := range e.Updates {
+		u.Step, u.Stage = e.At.Total, e.Stage
+		if err := l.updates.Append(u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeCompletions records the completions of a step.

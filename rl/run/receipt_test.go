@@ -69,7 +69,7 @@ func TestReceipt(t *testing.T) {
 			t.Errorf("%s: hash %q, %v", a.Name, a.Hash, a.Err)
 		}
 	}
-	want := "recipe.toml data metrics.jsonl completions.jsonl evaluations.jsonl heldout.jsonl tokens.jsonl alerts.jsonl result.json step-000000 step-000001 step-000002 best/step-000002"
+	want := "recipe.toml data metrics.jsonl completions.jsonl evaluations.jsonl heldout.jsonl tokens.jsonl alerts.jsonl updates.jsonl result.json step-000000 step-000001 step-000002 best/step-000002"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -21,8 +23,7 @@ func (t *tokens) on(e event) error {
 	if e.Kind != stepped || len(e.Completions) == 0 {
 		return nil
 	}
-	every := t.recipe.Stages[e.At.Stage].TokenEvery
-	if every == 0 || (e.At.Step-1)%every != 0 {
+	if !t.recipe.Stages[e.At.Stage].RecordsTokens(e.At.Step - 1) {
 		return nil
 	}
 	for i := range e.Completions {
@@ -53,6 +54,14 @@ func (t *tokens) line(e event, c *train.Completion, learned train.Lesson) record
 		l.Weight = append(l.Weight, float32(w))
 		if w == 0 && learned.Advantage != 0 && !math.IsNaN(learned.Advantage) {
 			l.Clipped = append(l.Clipped, i)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(learned.Parts)) {
+		if l.Parts == nil {
+			l.Parts = map[string][]*float64{}
+		}
+		for _, v := range learned.Parts[name] {
+			l.Parts[name] = append(l.Parts[name], finite(v))
 		}
 	}
 	return l

@@ -65,6 +65,8 @@ func atOnce(cs []Completion) []Now {
 type Lesson struct {
 	Advantage float64   // NaN: none; of tokens that differ their mean
 	Slope     []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
+
+	Parts map[string][]float64 // of a step whose tokens are recorded: by name the parts that the recipe writes, in the update that it was in, [token the policy wrote], or one value for the completion
 }
 
 // Path is the completion's path in its group.

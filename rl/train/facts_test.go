@@ -106,7 +106,7 @@ func TestUnevenGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learned := b.v.lessons(b.slopes)
+	learned := b.v.lessons(b.slopes, make([]map[string][]float64, len(cs)))
 	if n, rows := groupsOf(cs), problemsOf(cs); n != 3 || len(rows) != 3 || rows[1].Question != "two" || len(b.members) != len(cs) {
 		t.Errorf("%d groups of the problems %v, %d completions are trained", n, rows, len(b.members))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // learner makes updates from existing completions. It samples nothing.
@@ -61,6 +62,7 @@ type course struct {
 	found    measured
 	done     updates
 	slopes   [][]float64
+	written  []map[string][]float64 // [number of a completion] parts of the recipe, where the step's tokens are recorded
 	metrics  metrics.Row
 	tokens   int     // trained
 	outdated float64 // updates of the weights since completions were drawn, the mean of each update added up
@@ -70,7 +72,7 @@ type course struct {
 func (s *learner) begin(v *Valued) (*course, error) {
 	cs := v.all()
 	order := random.At(s.recipe.Seed, random.Stream(random.Order, s.index), uint64(v.At.Step)).Shuffled(groupsOf(cs))
-	c := &course{s: s, v: v, slopes: make([][]float64, len(cs)), metrics: metrics.Row{"optim/lr": s.settings(v).LR, "optim/tokens": 0, "optim/rows": 0}}
+	c := &course{s: s, v: v, slopes: make([][]float64, len(cs)), written: make([]map[string][]float64, len(cs)), metrics: metrics.Row{"optim/lr": s.settings(v).LR, "optim/tokens": 0, "optim/rows": 0}}
 	for part, parts := 0, v.stage.RL.UpdatesPerRollout; part < parts; part++ {
 		c.parts = append(c.parts, order[part*len(order)/parts:(part+1)*len(order)/parts])
 	}
@@ -93,14 +95,18 @@ func (c *course) next() (err error) {
 		}
 		c.parts = c.parts[1:]
 	}
-	if c.waiting != nil {
-		c.found, err = c.waiting.backward(len(c.done) == 0)
+	if c.waiting == nil {
+		return nil
+	}
+	if c.found, err = c.waiting.backward(len(c.done) == 0); err == nil && c.v.stage.RecordsTokens(c.v.At.Step) {
+		err = c.waiting.note(c.written)
 	}
 	return err
 }
 
 // finish makes the updates, and moves the states of the method after them.
 func (c *course) finish() (*Event, error) {
+	var made []record.Update
 	for c.waiting != nil {
 		version := c.s.models.Version()
 		var err error
@@ -114,6 +120,7 @@ func (c *course) finish() (*Event, error) {
 		for _, m := range c.waiting.members {
 			c.metrics["optim/tokens"] += float64(len(m.View.IDs) - 1)
 		}
+		made = append(made, record.Update{Update: len(c.done), Groups: c.waiting.groups(), Tokens: c.found.tokens, Loss: c.found.loss, GradNorm: c.found.norm})
 		if err := c.next(); err != nil {
 			return nil, err
 		}
@@ -126,7 +133,10 @@ func (c *course) finish() (*Event, error) {
 	if sampled == nil {
 		sampled = c.v.Step.Table
 	}
-	return &Event{Metrics: c.metrics, Tokens: c.tokens, Completions: c.v.Completions, Lessons: c.v.lessons(c.slopes)}, c.s.afterStep(sampled, problems)
+	if !c.s.recipe.SeveralUpdates() {
+		made = nil // the metrics of a step are those of its update
+	}
+	return &Event{Metrics: c.metrics, Tokens: c.tokens, Completions: c.v.Completions, Lessons: c.v.lessons(c.slopes, c.written), Updates: made}, c.s.afterStep(sampled, problems)
 }
 
 // once makes one update from the completions of rows, all together, in their order. Where

@@ -48,6 +48,7 @@ type Event struct {
 	Tokens      int              // trained
 	Notes       []string         // lines for people
 	Arrived     []record.Arrived // groups of the step, where the order is that of their arrival
+	Updates     []record.Update  // of the step, where a recipe makes several; their step and stage are not set
 }
 
 // Lesson is what the step learned from a completion.

@@ -108,12 +108,12 @@ type Valued struct {
 	Advantage []float64          // of Completions, then of Replayed; NaN: none
 }
 
-// lessons are what the step comes to for its own completions. slopes are those of the updates,
-// by the number of a completion.
-func (v *Valued) lessons(slopes [][]float64) []Lesson {
+// lessons are what the step comes to for its own completions. slopes and parts are those of the
+// updates, by the number of a completion.
+func (v *Valued) lessons(slopes [][]float64, parts []map[string][]float64) []Lesson {
 	out := make([]Lesson, len(v.Completions))
 	for i := range out {
-		out[i] = Lesson{v.Advantage[i], slopes[i]}
+		out[i] = Lesson{v.Advantage[i], slopes[i], parts[i]}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -63,6 +64,35 @@ func (s *learner) deal(v *Valued, groups []int, slopes [][]float64) (*batch, err
 		}
 	}
 	return &batch{s, v, u, placed(u.Rows, members), slopes}, nil
+}
+
+// groups are those with a completion in the batch, in the order of training.
+func (b *batch) groups() (out []int) {
+	for _, m := range b.members {
+		if len(out) == 0 || out[len(out)-1] != m.Group {
+			out = append(out, m.Group)
+		}
+	}
+	return out
+}
+
+// note writes down what the parts that the recipe writes came to for each completion.
+func (b *batch) note(written []map[string][]float64) error {
+	parts, err := b.u.Written()
+	if err != nil {
+		return b.s.blamed(err)
+	}
+	for _, m := range b.members {
+		of := map[string][]float64{}
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			c := parts[name]
+			for _, at := range b.u.Table.Rows(m.row, c.Level) {
+				of[name] = append(of[name], c.V[at])
+			}
+		}
+		written[m.number] = of
+	}
+	return nil
 }
 
 // apply changes the weights by the gradient of a batch, and moves the states of the method that
