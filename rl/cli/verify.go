@@ -4,8 +4,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/rl/eval"
-	_ "github.com/rlzero/rlzero/verify/instruct" // its verifiers register themselves
-	_ "github.com/rlzero/rlzero/verify/program"  // the same
+	_ "github.com/rlzero/rlzero/rl/world/programs" // its tools register themselves
+	_ "github.com/rlzero/rlzero/verify/instruct"   // its verifiers register themselves
+	_ "github.com/rlzero/rlzero/verify/program"    // the same
 )
 
 const verifyHelp = `Reads {"answer":"...","completion":"..."} lines and writes one JSON line for each:

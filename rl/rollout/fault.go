@@ -82,10 +82,10 @@ func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, brok
 	return c.Refused(t), nil
 }
 
-// nobodys says that an error is neither the policy's doing nor the tool's: a call cannot be made twice, or
-// the journal fails.
+// nobodys says that an error is not the policy's doing, however often it comes: a tool cannot be run, a call cannot
+// be made twice, or the journal fails.
 func nobodys(err error) bool {
-	return errors.Is(err, world.ErrOnce) || errors.Is(err, world.ErrJournal)
+	return errors.Is(err, world.ErrUnable) || errors.Is(err, world.ErrOnce) || errors.Is(err, world.ErrJournal)
 }
 
 // replay plays the turns again that the world has answered, in a fresh episode.

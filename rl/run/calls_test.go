@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +17,9 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/train"
 	"github.com/rlzero/rlzero/rl/world"
+	_ "github.com/rlzero/rlzero/rl/world/programs" // python
 	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -76,19 +80,22 @@ func TestCallJournal(t *testing.T) {
 	from := t.TempDir() // a model that has learned to call the tool
 	_, err := Train(t.Context(), Options{Opened: opened(t, callingRecipe(t, "learns", "stage.rl.skip=true")), Dir: from, Device: first(t), Show: &bytes.Buffer{}})
 	must(t, err)
-	run := func(t *testing.T, tool, dir string, o Options) error {
+	run := func(t *testing.T, tool, dir string, o Options, sets ...string) error {
 		t.Helper()
-		o.Opened, o.Dir, o.Device, o.Show = opened(t, callingRecipe(t, tool, "model.path="+from, "stage.warm-up.skip=true")), dir, first(t), &bytes.Buffer{}
+		sets = append(sets, "model.path="+from, "stage.warm-up.skip=true")
+		o.Opened, o.Dir, o.Device, o.Show = opened(t, callingRecipe(t, tool, sets...)), dir, first(t), &bytes.Buffer{}
 		_, err := Train(t.Context(), o)
 		return err
 	}
 	t.Run("resumed", func(t *testing.T) { callsResumed(t, run) })
 	t.Run("repeated", func(t *testing.T) { callsRepeated(t, run) })
 	t.Run("effects", func(t *testing.T) { effectsOnce(t, run) })
+	t.Run("unable", func(t *testing.T) { unable(t, run) })
+	t.Run("python", func(t *testing.T) { callsPython(t, run) })
 }
 
 // calling runs a recipe whose policy calls a tool, in a folder.
-type calling func(t *testing.T, tool, dir string, o Options) error
+type calling func(t *testing.T, tool, dir string, o Options, sets ...string) error
 
 // callingRecipe is the recipe of a small run with the tool.
 func callingRecipe(t *testing.T, tool string, sets ...string) *recipe.Recipe {
@@ -237,4 +244,37 @@ func effectsOnce(t *testing.T, run calling) {
 	again := filepath.Join(t.TempDir(), "again")
 	must(t, run(t, "does", again, Options{Replay: killed}))
 	sameRun(t, runFiles(t, again), runFiles(t, killed))
+}
+
+// unable: where a tool cannot be run no episode that calls it is scored, and the run stops and names it.
+func unable(t *testing.T, run calling) {
+	answers(func(int) (string, error) { return "", world.ErrUnable })
+	err := run(t, "asks", t.TempDir(), Options{}, "stage.rl.max_not_scored=0.5")
+	if !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), "tool c: "+world.ErrUnable.Error()) {
+		t.Errorf("%v", err)
+	}
+}
+
+// callsPython: programs of the policy run in the box, and a run that goes back to a checkpoint does not run
+// again those whose answers it has.
+func callsPython(t *testing.T, run calling) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("-short, or no box: runs Python")
+	}
+	base := t.TempDir()
+	must(t, run(t, "python", base, Options{}))
+	lines := journal(t, base)
+	if len(lines) < 20 || !slices.ContainsFunc(lines, func(c record.Call) bool { return c.Answer == "1" }) {
+		t.Errorf("%d calls", len(lines))
+	}
+	dir := copyRun(t, base)
+	for _, c := range checkpointDirs(t, dir)[1:] {
+		must(t, os.RemoveAll(c))
+	}
+	must(t, run(t, "python", dir, Options{Resume: true}))
+	sameRun(t, runFiles(t, dir), runFiles(t, base))
+	again := filepath.Join(t.TempDir(), "again")
+	t.Setenv("RLZERO_PYTHON", "there-is-none")
+	must(t, run(t, "python", again, Options{Replay: base}))
+	sameRun(t, runFiles(t, again), runFiles(t, base))
 }

@@ -59,6 +59,10 @@ type Journaled interface {
 	Through(j Journal)
 }
 
+// ErrUnable is that a tool cannot be run now, whatever it is asked: the machine is too busy, or lacks what it
+// needs. The episode is not scored.
+var ErrUnable = errors.New("it cannot be run on this machine")
+
 // Errors of a [Journal].
 var (
 	// ErrOnce: a call with effects may have been made, and is not made twice.

@@ -13,13 +13,18 @@ import (
 // answer is what a call is told: a text, or what was wrong with the call.
 func answer(text string, mistake error) world.Answer {
 	if mistake != nil {
-		return world.Answer{Text: "mistake: " + mistake.Error(), Failed: true}
+		return Mistaken(mistake.Error())
 	}
 	return world.Answer{Text: text}
 }
 
-// tested is an error unless a tool answers a call as it should.
-func tested(ctx context.Context, t world.Tool, args, want string) error {
+// Mistaken is the answer to a call that is a mistake, with what was wrong.
+func Mistaken(why string) world.Answer {
+	return world.Answer{Text: "mistake: " + why, Failed: true}
+}
+
+// Tested is an error unless a tool answers a call as it should.
+func Tested(ctx context.Context, t world.Tool, args, want string) error {
 	s, err := t.Open(ctx, verify.Problem{})
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (Calculator) Spec() world.Spec {
 
 // Test implements [world.Tool].
 func (c Calculator) Test(ctx context.Context) error {
-	return tested(ctx, c, `{"expression":"7*8"}`, "56")
+	return Tested(ctx, c, `{"expression":"7*8"}`, "56")
 }
 
 // Open implements [world.Tool].

@@ -125,7 +125,7 @@ func (Search) Test(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return tested(ctx, s, `{"query":"dog"}`, "the dog")
+	return Tested(ctx, s, `{"query":"dog"}`, "the dog")
 }
 
 // Open implements [world.Tool].

@@ -1,0 +1,177 @@
+package programs
+
+import (
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/tools"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// made is a tool with options.
+func made(t *testing.T, name string, set func(tools.Options)) world.Tool {
+	t.Helper()
+	e, found := tools.Lookup(name)
+	if !found {
+		t.Fatalf("there is no tool %s", name)
+	}
+	o := e.Options()
+	if set != nil {
+		set(o)
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	tool, _, err := o.Make(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// sessionOf opens a tool for a row.
+func sessionOf(t *testing.T, tool world.Tool, row verify.Problem) func(text string) world.Answer {
+	t.Helper()
+	s, err := tool.Open(t.Context(), row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return func(text string) world.Answer {
+		t.Helper()
+		args, err := json.Marshal(map[string]string{tool.Spec().Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.Call(t.Context(), args)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		return a
+	}
+}
+
+// turn is a call and what is expected of it; a mistake begins with an exclamation mark.
+type turn struct{ text, want string }
+
+func plays(t *testing.T, call func(string) world.Answer, turns []turn) {
+	t.Helper()
+	for _, x := range turns {
+		a := call(x.text)
+		want, failed := strings.CutPrefix(x.want, "!")
+		if a.Failed != failed || !failed && a.Text != want || failed && !(strings.HasPrefix(a.Text, "mistake: ") && strings.Contains(a.Text, want)) {
+			t.Errorf("%q: %+v, want %q", x.text, a, x.want)
+		}
+	}
+}
+
+// TestPython: a cell knows what those before it defined and shows what it prints itself; one that fails
+// leaves nothing, and whatever a program does is its mistake.
+func TestPython(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no box on " + runtime.GOOS)
+	}
+	python := made(t, "python", func(o tools.Options) { o.(*cellOptions).Timeout = 1 })
+	if err := python.Test(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plays(t, sessionOf(t, python, verify.Problem{}), []turn{
+		{"x = 7\nprint('said')", "said"},
+		{"x*8", "56"},
+		{"def f(n):\n    return n + x\n", "it prints nothing"},
+		{"print(f(1)); f(2)", "8\n9"},
+		{"y = 1\n1/0", "!ZeroDivisionError"},
+		{"y", "!NameError"},
+		{"if:", "!SyntaxError"},
+		{"raise SystemExit(3)", "!it exits with code 3"},
+		{"import os; os._exit(0)", "!it ends the interpreter"},
+		{"raise SystemExit", "!it ends the interpreter"},
+		{"'ä\\u2028'", "'ä\\u2028'"},
+	})
+	call := sessionOf(t, python, verify.Problem{})
+	plays(t, call, []turn{
+		{"print('x' * 1000000)", "!it prints more than is read"},
+		{"import socket; socket.create_connection(('127.0.0.1', 1))", "!it fails"},
+		{"open('/etc/passwd').read()", "!it fails"},
+		{"1+1", "2"},
+	})
+	if !testing.Short() {
+		plays(t, call, []turn{{"while True: pass", "!it needs more than 1 s of processor time"}, {"1+1", "2"}})
+	}
+}
+
+// TestJavaScript: as TestPython, and equal cells print the same, though they ask for chance and time.
+func TestJavaScript(t *testing.T) {
+	javascript := made(t, "javascript", func(o tools.Options) { o.(*cellOptions).Timeout = 0.5 })
+	if err := javascript.Test(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	call := sessionOf(t, javascript, verify.Problem{})
+	plays(t, call, []turn{
+		{"const x = 7; console.log('said')", "said"},
+		{"console.log(x*8)", "56"},
+		{"let x = 1", "!SyntaxError"},
+		{"nothing()", "!ReferenceError"},
+		{"console.log(x)", "7"},
+		{"console.log('x'.repeat(1e6))", "!it prints more than"},
+		{"2+2", "it prints nothing"},
+		{"process.exit(0)", "!it ends the interpreter"},
+	})
+	const chance = "console.log(Math.random(), Date.now())"
+	if one, two := sessionOf(t, javascript, verify.Problem{})(chance), sessionOf(t, javascript, verify.Problem{})(chance); one != two || one.Failed {
+		t.Errorf("%+v and %+v", one, two)
+	}
+	plays(t, call, []turn{{"for(;;);", "!over its 500ms of processor time"}, {"console.log(x+1)", "8"}})
+}
+
+// TestSQL: queries read the row's database and change nothing; a row without one is an error.
+func TestSQL(t *testing.T) {
+	sql := made(t, "sql", func(o tools.Options) { o.(*queryOptions).Rows = 3 })
+	if err := sql.Test(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	row := verify.Problem{Metadata: map[string]json.RawMessage{"schema": json.RawMessage(`"CREATE TABLE t(a, b TEXT)"`), "rows": json.RawMessage(`{"t": [[1, "x"], [2.5, null]]}`)}}
+	plays(t, sessionOf(t, sql, row), []turn{
+		{"SELECT * FROM t", "a | b\n1 | x\n2.5 | NULL"},
+		{"SELECT x'00ff' AS c", "c\nx'00ff'"},
+		{"SELECT a FROM t WHERE a > 9", "a"},
+		{"DELETE FROM t", "!only a SELECT"},
+		{"SELECT random()", "!mistake"},
+		{"SELECT c FROM t", "!no such column"},
+		{"SELECT 1; SELECT 2", "!"},
+		{"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 9) SELECT i FROM n", "!"},
+		{"SELECT count(*) FROM t", "count(*)\n2"},
+	})
+	if _, err := sql.Open(t.Context(), verify.Problem{Metadata: map[string]json.RawMessage{}}); err == nil || !strings.Contains(err.Error(), "the row has no database") {
+		t.Errorf("a row without a database: %v", err)
+	}
+}
+
+// TestSpecs: the schema of each tool accepts what it accepts.
+func TestSpecs(t *testing.T) {
+	for _, name := range []string{"python", "javascript", "sql"} {
+		tool := made(t, name, nil)
+		spec := tool.Spec()
+		if spec.Name != name || spec.Pure != (name != "python") || spec.Effects {
+			t.Errorf("%+v", spec)
+		}
+		schema, err := verify.New("json_schema", map[string]any{"schema": spec.Args, "extract": verify.ExtractNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := verify.Problem{Metadata: map[string]json.RawMessage{"schema": json.RawMessage(`"CREATE TABLE t(a)"`)}}
+		s, err := tool.Open(t.Context(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range []string{`{}`, `{"` + spec.Text + `":7}`, `{"` + spec.Text + `":"x","more":1}`, `null`} {
+			a, err := s.Call(t.Context(), json.RawMessage(args))
+			if v := schema.Verify(verify.Problem{}, args); v.Verdict != verify.Wrong || err != nil || !a.Failed {
+				t.Errorf("%s %s: the schema says %+v, the tool %+v, %v", name, args, v, a, err)
+			}
+		}
+	}
+}
