@@ -40,14 +40,14 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, again := newAuditor(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
+	a, again := newAuditor(dir, o.Limit), NewRedraw(opened.Recipe, opened.Source)
 	err = record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, line record.Completion) error {
 		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
 		if line.Turns != nil {
 			a.lose(where, "it is an episode, which its world judged as it was played")
 			return nil
 		}
-		row, st, err := again.row(line)
+		row, st, err := again.Row(line)
 		if err != nil {
 			a.lose(where, err.Error())
 			return nil
@@ -76,6 +76,9 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 			program, err := reward.Compile(declared.Name, []reward.Verifier{declared})
 			if err != nil {
 				return nil, fmt.Errorf("%w: stage %s: %w", lines.ErrInput, st.Name, err)
+			}
+			if _, asks := program.Verifiers()[0].(verify.Asking); asks { // rlzero judge asks its model
+				continue
 			}
 			name := fmt.Sprintf("%s of stage %s", declared.Name, st.Name)
 			pair := graderPair{first: ofFunc(name, declared.Verifier, func(row verify.Problem, completion string, _ bool) verify.Verdict {
@@ -126,8 +129,8 @@ func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *grader)
 	return graderPair{first, &g}, err
 }
 
-// redraw draws the problems of a run again.
-type redraw struct {
+// Redraw draws the problems of a run again.
+type Redraw struct {
 	recipe *recipe.Recipe
 	source prompts.Source
 	began  map[string]int   // first step of each stage, counted over the run
@@ -136,8 +139,14 @@ type redraw struct {
 	rows   []verify.Problem // problems of the step that came last
 }
 
-// row is the problem of a completion, and its stage.
-func (d *redraw) row(line record.Completion) (verify.Problem, *recipe.Stage, error) {
+// NewRedraw draws those of a recipe from its source.
+func NewRedraw(r *recipe.Recipe, source prompts.Source) *Redraw {
+	return &Redraw{recipe: r, source: source, began: map[string]int{}}
+}
+
+// Row is the problem of a completion, and its stage. Completions are asked for in the order of the log, from
+// its first line on.
+func (d *Redraw) Row(line record.Completion) (verify.Problem, *recipe.Stage, error) {
 	i := slices.IndexFunc(d.recipe.Stages, func(st recipe.Stage) bool { return st.Name == line.Stage && st.Kind == recipe.KindRL })
 	if i < 0 {
 		return verify.Problem{}, nil, fmt.Errorf("the recipe has no rl stage %q", line.Stage)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -20,11 +21,16 @@ import (
 )
 
 // HeadReport is what a head that scores comes to on rows that say which completions are right. A
-// score is what it says after the last token of a completion. Figures without a case are NaN.
+// score is what it says after the last token of a completion.
 type HeadReport struct {
-	Data    string
-	Label   string  // whose score is meant
-	Rows    int     // that were read
+	Data  string
+	Label string // whose score is meant
+	Rows  int    // that were read
+	Ranking
+}
+
+// Ranking is how well scores tell right completions from wrong ones. Figures without a case are NaN.
+type Ranking struct {
 	Pairs   counted // pairs of a right and a wrong completion of a prompt: right has the higher score; equal ones count half
 	OneOfN  counted // prompts with right and wrong completions: a right one has a higher score than all wrong ones
 	Chance  counted // completions of these prompts that are right: what OneOfN comes to by chance
@@ -45,8 +51,17 @@ func (c *counted) add(x float64) { c.sum, c.n = c.sum+x, c.n+1 }
 // mean is NaN of nothing.
 func (c counted) mean() float64 { return c.sum / float64(c.n) }
 
-// figures are those of a report, in their order.
-func (r *HeadReport) figures() []struct {
+// known is the mean; nil: of nothing.
+func (c counted) known() *float64 {
+	if c.n == 0 {
+		return nil
+	}
+	x := c.mean()
+	return &x
+}
+
+// figures are those of a ranking, in their order.
+func (r *Ranking) figures() []struct {
 	key, name string
 	of        counted
 	unit      string
@@ -70,6 +85,12 @@ func (r *HeadReport) figures() []struct {
 func (r *HeadReport) Table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, scored by %s\n", r.Data, terminal.Count(r.Rows, "row", ""), r.Label)
+	return b.String() + r.Ranking.table()
+}
+
+// table are the figures that were measured, for people.
+func (r *Ranking) table() string {
+	var b strings.Builder
 	for _, f := range r.figures() {
 		if f.of.n > 0 {
 			fmt.Fprintf(&b, "%-10s %6.1f %%  of %s\n", f.name, 100*f.of.mean(), terminal.Count(f.of.n, f.unit, ""))
@@ -78,30 +99,32 @@ func (r *HeadReport) Table() string {
 	return b.String()
 }
 
-// MarshalJSON writes each figure and how many cases it is of; one without a case is null.
+// MarshalJSON writes what was read, and the figures as a Ranking has them.
 func (r *HeadReport) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	data, err := json.Marshal(r.Data)
+	head, err := json.Marshal(struct {
+		Data  string `json:"data"`
+		Label string `json:"label"`
+		Rows  int    `json:"rows"`
+	}{r.Data, r.Label, r.Rows})
 	if err != nil {
 		return nil, err
 	}
-	label, err := json.Marshal(r.Label)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(&b, `{"data":%s,"label":%s,"rows":%d`, data, label, r.Rows)
+	figures, err := json.Marshal(&r.Ranking)
+	return slices.Concat(head[:len(head)-1], []byte(","), figures[1:]), err
+}
+
+// MarshalJSON writes each figure and how many cases it is of; one without a case is null.
+func (r *Ranking) MarshalJSON() ([]byte, error) {
+	var b []byte
 	for _, f := range r.figures() {
-		value := "null"
-		if f.of.n > 0 {
-			raw, err := json.Marshal(f.of.mean())
-			if err != nil {
-				return nil, err
-			}
-			value = string(raw)
+		value, err := json.Marshal(f.of.known())
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintf(&b, `,"%s":%s,"%s_of":%d`, f.key, value, f.key, f.of.n)
+		b = fmt.Appendf(b, `,"%s":%s,"%s_of":%d`, f.key, value, f.key, f.of.n)
 	}
-	return []byte(b.String() + "}"), nil
+	b[0] = '{'
+	return append(b, '}'), nil
 }
 
 // side is a completion with the score of the head.
@@ -157,7 +180,7 @@ func Head(m *model.Model, label string, o Options) (*HeadReport, error) {
 		err = fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
 		return nil, hint.With(err, `a head is measured on rows with "chosen" and "rejected", with "completion" and "label", or with "steps" and "labels"; --set task.columns.chosen=COLUMN names another column`)
 	}
-	h.rank()
+	h.report.rank(h.groups)
 	return h.report, nil
 }
 
@@ -222,8 +245,8 @@ func agrees(a, b bool) float64 {
 }
 
 // rank compares the completions of each prompt.
-func (h *headed) rank() {
-	for _, g := range h.groups {
+func (r *Ranking) rank(groups [][]side) {
+	for _, g := range groups {
 		if len(g) < 2 {
 			continue
 		}
@@ -238,13 +261,13 @@ func (h *headed) rank() {
 				bestRight = max(bestRight, s.score)
 			}
 		}
-		h.report.BestOfN.add(agrees(g[best].right, true))
+		r.BestOfN.add(agrees(g[best].right, true))
 		if rights == 0 || rights == len(g) {
 			continue
 		}
 		above := 0
 		for _, wrong := range g {
-			h.report.Chance.add(agrees(wrong.right, true))
+			r.Chance.add(agrees(wrong.right, true))
 			if wrong.right {
 				continue
 			}
@@ -255,13 +278,13 @@ func (h *headed) rank() {
 				switch {
 				case !right.right:
 				case right.score == wrong.score:
-					h.report.Pairs.add(0.5)
+					r.Pairs.add(0.5)
 				default:
-					h.report.Pairs.add(agrees(right.score > wrong.score, true))
+					r.Pairs.add(agrees(right.score > wrong.score, true))
 				}
 			}
 		}
-		h.report.OneOfN.add(agrees(above == 0, true))
-		h.report.Rank.add(1 / float64(1+above))
+		r.OneOfN.add(agrees(above == 0, true))
+		r.Rank.add(1 / float64(1+above))
 	}
 }

@@ -19,7 +19,7 @@ func TestHeadRanks(t *testing.T) {
 		{{true, 1}, {true, 1}, {true, 0}},                   // all right
 		{{false, 0.5}, {true, 0.75}, {false, math.Inf(-1)}}, // the right one of three
 	}}
-	h.rank()
+	h.report.rank(h.groups)
 	for _, f := range []struct {
 		name    string
 		got     counted

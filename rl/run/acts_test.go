@@ -109,7 +109,9 @@ var doesNotAct = map[string]string{
 
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
 var staysPut = map[string]string{
-	"cooper trains": "later stages pay by the head that the stage trains",
+	"cooper trains":      "later stages pay by the head that the stage trains",
+	"reward-math trains": "as cooper",
+	"reward-math truth":  "it is measured, and never paid",
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.

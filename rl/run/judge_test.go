@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -134,6 +135,23 @@ func TestJudged(t *testing.T) {
 		}
 		must(t, trainText(t, dev, again, text, true, longer...))
 		sameRun(t, runFiles(t, again), want)
+	}
+
+	// rlzero judge asks the same again.
+	loaded, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	must(t, err)
+	last, err := store.FindModel(dir, store.TakeLast)
+	must(t, err)
+	reports, err := eval.Judges(t.Context(), eval.JudgeOptions{Opened: opened(t, loaded), Device: dev, Checkpoint: last.Dir, Run: dir, Most: 1000, Examples: 3})
+	must(t, err)
+	for i, name := range []string{"liked", "says", "said", "better"} {
+		r := reports[i]
+		if r.Name != name || r.Completions != n || r.Stored == 0 || r.Reproduced != r.Stored || (r.Unread > 0) != (name == "said" || name == "better" && r.Unread > 0) {
+			t.Errorf("%s: %d of %d answers are as they were, of %d completions; %d unread", name, r.Reproduced, r.Stored, r.Completions, r.Unread)
+		}
+		if name == "said" && (len(r.Examples) != 3 || r.Examples[0].Why == "" || !strings.Contains(r.Table(true), r.Examples[0].Why)) {
+			t.Errorf("examples: %+v", r.Examples)
+		}
 	}
 
 	// By hand: one by one, all together, and without a memory.

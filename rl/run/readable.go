@@ -57,6 +57,17 @@ func membersOf(r *recipe.Recipe) (full *recipe.Recipe, notes []string, err error
 	return &own, notes, faults.Err()
 }
 
+// Found is a recipe in which the paths of models are folders or files of models, and where its policy
+// begins; "": random weights.
+func Found(r *recipe.Recipe) (full *recipe.Recipe, policy string, err error) {
+	found, err := modelOf(r)
+	if err != nil {
+		return nil, "", err
+	}
+	full, _, err = membersOf(r)
+	return full, found.Dir, err
+}
+
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
 // it uses the device: a model without a tokenizer, prompts that are too long, problems
 // that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory. notes are

@@ -43,6 +43,7 @@ var elsewhere = map[string]string{
 	"rl/doctor/receipt.go":          "rlzero receipt",
 	"rl/eval/model.go":              "rlzero eval",
 	"rl/eval/head.go":               "rlzero eval",
+	"rl/eval/judges.go":             "rlzero judge",
 	"rl/infer/head.go":              "rlzero score",
 	"rl/infer/talk.go":              "rlzero chat",
 	"rl/run/repeat.go":              "rlzero train --replay",

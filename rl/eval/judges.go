@@ -1,0 +1,342 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/panel"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// JudgeOptions say which judges are asked about what.
+type JudgeOptions struct {
+	Opened     *resolve.Opened // the recipe with the judges
+	Device     gpu.Device
+	Folder     string // of the policy's model.path; "": random weights
+	Checkpoint string // that has the models of a run; "": they are as the recipe opens them
+	Run        string // whose completions are judged; "": Rows
+	Rows       prompts.Part
+	Verifier   verify.Verifier // whose verdicts are the truth; nil: the run's, or the label of a row
+	Name       string          // of the one judge that is asked; "": all
+	Most       int             // completions, the last ones of a run
+	Examples   int             // that are shown
+}
+
+// JudgeReport is what a judge said, held against the truth.
+type JudgeReport struct {
+	Name, Model, Reads string
+	Ranking                   // of the scored completions with a truth
+	Completions        int    // asked about
+	NotScored          int    // of them
+	Answers, Unread    int    // opinions
+	Why                string // the commonest reason of those; "": there are none
+	Right, Wrong       counted
+	Stored, Reproduced int // opinions that the run recorded for the same question, and those that are the same now
+	Examples           []JudgeExample
+}
+
+// JudgeExample is an answer that cannot be read.
+type JudgeExample struct {
+	Question   string `json:"prompt"`
+	Completion string `json:"completion"`
+	Answer     string `json:"answer"` // of the judge
+	Why        string `json:"why"`
+}
+
+// Judges asks the judges of a recipe again, or for the first time.
+func Judges(ctx context.Context, o JudgeOptions) ([]*JudgeReport, error) {
+	r := o.Opened.Recipe
+	all := r.Judges()
+	if o.Name != "" {
+		all = slices.DeleteFunc(all, func(j recipe.Judging) bool { return j.Name != o.Name })
+	}
+	if len(all) == 0 {
+		var names []string
+		for _, j := range r.Judges() {
+			names = append(names, j.Name)
+		}
+		if names == nil {
+			return nil, fmt.Errorf("%w: recipe %s has no judge: no verifier is \"judge\"", lines.ErrInput, r.Name)
+		}
+		return nil, fmt.Errorf("%w: recipe %s has no judge %s; accepted: %s", lines.ErrInput, r.Name, o.Name, strings.Join(names, ", "))
+	}
+	c, err := cast.Open(r, o.Folder, o.Device)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if o.Checkpoint != "" {
+		for _, k := range c.Keepers() {
+			if err := k.Load(o.Checkpoint); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p := &panel.Panel{Models: c.Judge, Seed: r.Seed}
+	var out []*JudgeReport
+	for _, j := range all {
+		asked, err := o.asked(j)
+		if err != nil {
+			return nil, err
+		}
+		if len(asked.groups) == 0 {
+			return nil, hint.With(fmt.Errorf("%w: there are no completions to ask %s about", lines.ErrInput, j.Name), "--in FILE gives rows with question and completion")
+		}
+		verdicts, err := p.Judge(ctx, j.Judge, asked.groups)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o.report(j, asked, verdicts))
+	}
+	return out, nil
+}
+
+// asked are completions with their truth.
+type asked struct {
+	groups []rollout.Group
+	truth  [][]*bool                 // [group][path]; nil: it is not known
+	stored map[string]verify.Opinion // by question and text
+}
+
+// asked are the completions that a judge is asked about.
+func (o JudgeOptions) asked(j recipe.Judging) (asked, error) {
+	if o.Run != "" {
+		return o.ofRun(j)
+	}
+	return o.ofRows()
+}
+
+// ofRun are the last completions of the judge's stage in a run.
+func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
+	type drawn struct {
+		record.Completion
+		row verify.Problem
+	}
+	var last []drawn
+	redraw := audit.NewRedraw(o.Opened.Recipe, o.Opened.Source)
+	err = record.Each(filepath.Join(o.Run, record.CompletionsFile), func(_ int, line record.Completion) error {
+		if line.Turns != nil || j.Stage != nil && line.Stage != j.Stage.Name {
+			return nil
+		}
+		row, _, err := redraw.Row(line)
+		if err != nil { // such as one of a stage with a curriculum: what the line has of it
+			row = verify.Problem{ID: line.PromptID, Question: line.Prompt, Answer: line.Answer, Metadata: line.Context}
+		}
+		last = append(last, drawn{line, row})
+		if n := len(last); n >= 2*o.Most {
+			last = slices.Clone(last[n-o.Most:])
+		}
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	last = last[max(0, len(last)-o.Most):]
+	at, steps := [2]int{-1, -1}, map[int]bool{}
+	for _, line := range last {
+		steps[line.Step] = true
+		if now := [2]int{line.Step, line.Group}; now != at {
+			at, out.groups, out.truth = now, append(out.groups, rollout.Group{Problem: line.row}), append(out.truth, nil)
+		}
+		n := len(out.groups) - 1
+		g := &out.groups[n]
+		g.Paths = append(g.Paths, rollout.Path{Text: line.Text})
+		truth := truthOf(line.Verdict)
+		if o.Verifier != nil {
+			truth = truthOf(o.Verifier.Verify(g.Problem, line.Text).Verdict)
+		}
+		out.truth[n] = append(out.truth[n], truth)
+	}
+	out.stored = map[string]verify.Opinion{}
+	err = record.Each(filepath.Join(o.Run, record.JudgementsFile), func(_ int, line record.Judgement) error {
+		if line.Verifier == j.Name && steps[line.Step] {
+			out.stored[line.Question+"\x00"+line.Text] = line.Opinion
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) { // nothing was recorded
+		err = nil
+	}
+	return out, err
+}
+
+// truthOf says whether a verdict is right; nil: it says neither.
+func truthOf(verdict string) *bool {
+	right := verdict == verify.Right
+	if !right && verdict != verify.Wrong {
+		return nil
+	}
+	return &right
+}
+
+// ofRows are the completions of rows. Those of one question are a group.
+func (o JudgeOptions) ofRows() (out asked, err error) {
+	places := map[string]int{}
+	n := 0
+	err = prompts.ReadRows(o.Rows, func(row verify.Problem) error {
+		if n++; n > o.Most {
+			return errEnough
+		}
+		var text string
+		if found, err := row.Field("completion", &text); err != nil || !found {
+			return fmt.Errorf(`the row has no "completion", a text; beside the prompt it has %s`, verify.Columns(row.Metadata))
+		}
+		good, labelled, err := prompts.Label(row)
+		if err != nil {
+			return err
+		}
+		var truth *bool
+		switch {
+		case o.Verifier != nil:
+			truth = truthOf(o.Verifier.Verify(row, text).Verdict)
+		case labelled:
+			truth = &good
+		}
+		key := row.ID + "\x00" + row.Question
+		at, known := places[key]
+		if !known {
+			at = len(out.groups)
+			places[key] = at
+			out.groups, out.truth = append(out.groups, rollout.Group{Problem: row}), append(out.truth, nil)
+		}
+		out.groups[at].Paths, out.truth[at] = append(out.groups[at].Paths, rollout.Path{Text: text}), append(out.truth[at], truth)
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: --in: %w", lines.ErrInput, err)
+	}
+	return out, err
+}
+
+// report holds what a judge said against the truth.
+func (o JudgeOptions) report(j recipe.Judging, a asked, verdicts [][]verify.Verdict) *JudgeReport {
+	r := &JudgeReport{Name: j.Name, Model: j.Model, Reads: j.Reads()}
+	var groups [][]side
+	why := map[string]int{}
+	for g, all := range verdicts {
+		var sides []side
+		for i, v := range all {
+			r.Completions++
+			for _, said := range v.Opinions {
+				r.opinion(said, a.stored)
+				if said.Reading != nil {
+					continue
+				}
+				if why[said.Why]++; why[said.Why] > why[r.Why] {
+					r.Why = said.Why
+				}
+				if len(r.Examples) < o.Examples {
+					r.Examples = append(r.Examples, JudgeExample{a.groups[g].Problem.Question, a.groups[g].Paths[i].Text, said.Text, said.Why})
+				}
+			}
+			truth := a.truth[g][i]
+			switch {
+			case v.Verdict == verify.NotScored:
+				r.NotScored++
+			case truth != nil:
+				sides = append(sides, side{*truth, v.Score})
+				r.Alone.add(agrees(*truth, v.Score > 0.5))
+				if *truth {
+					r.Right.add(v.Score)
+				} else {
+					r.Wrong.add(v.Score)
+				}
+			}
+		}
+		groups = append(groups, sides)
+	}
+	r.rank(groups)
+	return r
+}
+
+// opinion counts an answer, and whether the run recorded the same.
+func (r *JudgeReport) opinion(said verify.Opinion, stored map[string]verify.Opinion) {
+	r.Answers++
+	if said.Reading == nil {
+		r.Unread++
+	}
+	before, known := stored[said.Question+"\x00"+said.Text]
+	if !known {
+		return
+	}
+	r.Stored++
+	if same(before.Reading, said.Reading) && same(before.Raw, said.Raw) && same(before.Mass, said.Mass) {
+		r.Reproduced++
+	}
+}
+
+func same(a, b *float64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+
+// Table is the report for people. Failed shows the answers that cannot be read.
+func (r *JudgeReport) Table(failed bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s asked about %s, read by %s\n", r.Name, r.Model, terminal.Count(r.Completions, "completion", ""), r.Reads)
+	if r.Unread > 0 {
+		fmt.Fprintf(&b, "unread     %6.1f %%  of %s; the commonest: %s\n", 100*float64(r.Unread)/float64(r.Answers), terminal.Count(r.Answers, "answer", ""), terminal.Line(r.Why, 100))
+	}
+	if r.NotScored > 0 {
+		fmt.Fprintf(&b, "not scored %6d    completions\n", r.NotScored)
+	}
+	for _, m := range []struct {
+		name string
+		of   counted
+	}{{"of right", r.Right}, {"of wrong", r.Wrong}} {
+		if m.of.n > 0 {
+			fmt.Fprintf(&b, "%-10s %6.3f    mean of %s\n", m.name, m.of.mean(), terminal.Count(m.of.n, "completion", ""))
+		}
+	}
+	b.WriteString(r.Ranking.table())
+	if r.Stored > 0 {
+		fmt.Fprintf(&b, "as stored  %6d    of %s that the run recorded\n", r.Reproduced, terminal.Count(r.Stored, "answer", ""))
+	}
+	if failed {
+		for _, e := range r.Examples {
+			fmt.Fprintf(&b, "\n   prompt      %s\n   completion  %s\n   answer      %s\n   %s\n", terminal.Line(e.Question, 200), terminal.Line(e.Completion, 200), terminal.Line(e.Answer, 200), terminal.Line(e.Why, 200))
+		}
+	}
+	return b.String()
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r *JudgeReport) MarshalJSON() ([]byte, error) {
+	figures, err := json.Marshal(&r.Ranking)
+	if err != nil {
+		return nil, err
+	}
+	type examples []JudgeExample
+	return json.Marshal(struct {
+		Name       string          `json:"judge"`
+		Model      string          `json:"model"`
+		Reads      string          `json:"reads"`
+		N          int             `json:"completions"`
+		NotScored  int             `json:"not_scored"`
+		Answers    int             `json:"answers"`
+		Unread     int             `json:"unread"`
+		Right      *float64        `json:"mean_right"`
+		Wrong      *float64        `json:"mean_wrong"`
+		Stored     int             `json:"stored"`
+		Reproduced int             `json:"reproduced"`
+		Agreement  json.RawMessage `json:"agreement"`
+		Failed     examples        `json:"failed"`
+	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, r.Right.known(), r.Wrong.known(), r.Stored, r.Reproduced, figures, slices.Concat(examples{}, r.Examples)})
+}
