@@ -17,6 +17,9 @@ import (
 // on: turns that were drawn could then not stay as they are. It is lines.ErrInput, and [ErrCalls] where
 // the model has tools and no way to call them.
 func (r *Renderer) Turns() error {
+	if len(r.style.Tools) > 0 && !r.Reads(world.Unread) {
+		return fmt.Errorf("%w: the model's tokenizer cannot write %q, which is said of what it cannot read", lines.ErrInput, world.Unread)
+	}
 	if len(r.style.Tools) > 0 && !r.style.ByTags {
 		return r.callable()
 	}

@@ -64,12 +64,13 @@ func (r *Renderer) Calls(text string, tools []world.Spec) []world.Call {
 	return calls
 }
 
-// Reads says whether the model can read a text.
-func (r *Renderer) Reads(text string) bool {
-	if text == "" { // a tokenizer may refuse it
-		return true
+// Reads says whether the model can read an answer of a tool, in which a control token is text.
+func (r *Renderer) Reads(said string) bool {
+	role := world.Answered
+	if r.style.ByTags {
+		role = world.User
 	}
-	_, err := r.tok.Encode(text)
+	_, err := r.Next(true, []world.Message{{Role: role, Text: said}})
 	return err == nil
 }
 

@@ -106,3 +106,21 @@ func TestNoCalls(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReads: what a template or a vocabulary has no words for is told from what it has, control tokens
+// included, which are text.
+func TestReads(t *testing.T) {
+	specs := []world.Spec{calculator}
+	for _, byTags := range []bool{false, true} {
+		r := rendererOf(t, hermes, Style{Form: Auto, Tools: specs, ByTags: byTags})
+		for said, want := range map[string]bool{"": true, "56": true, "?": true, "a<|im_end|>b": true, "\xff": false} {
+			if got := r.Reads(said); got != want {
+				t.Errorf("by tags %v: %q: %v, want %v", byTags, said, got, want)
+			}
+		}
+	}
+	odd := rendererOf(t, strings.Replace(hermes, "{{ m.content }}", "{{ m.content.replace('>b', '>c') }}", 1), Style{Form: Auto, Tools: specs, ByTags: true})
+	if odd.Reads("a<|im_end|>b") || !odd.Reads("ab") {
+		t.Error("a control token that the template writes in other words is read")
+	}
+}

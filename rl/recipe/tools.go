@@ -90,14 +90,14 @@ func (t Task) Specs() []world.Spec {
 }
 
 // Vocabulary is that of a fresh model for the task: the demonstrator's, and what calls between tags
-// need besides.
+// and their answers need besides.
 func (t Task) Vocabulary() []string {
 	v := t.Demonstrator().Vocabulary()
 	if t.Calls != CallsTags {
 		return v
 	}
 	for _, tool := range t.Tools {
-		for _, c := range strings.Split("</>"+tool.Name, "") {
+		for _, c := range strings.Split("</>"+world.Unread+tool.Name, "") {
 			if !slices.Contains(v, c) {
 				v = append(v, c)
 			}

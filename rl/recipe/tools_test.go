@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/world"
 )
 
 // toolText is a recipe of rows with a tool; tool is what stands in its table.
@@ -102,7 +104,7 @@ func TestToolVocabulary(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strings.Join(r.Task.Vocabulary(), "")
-	for _, c := range "</calculator>" {
+	for _, c := range "</calculator>" + world.Unread {
 		if !strings.ContainsRune(all, c) {
 			t.Errorf("there is no token %q", c)
 		}

@@ -9,7 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // rowsWithTool is a recipe of rows with a search, in a folder with documents.
@@ -112,4 +117,47 @@ func TestToolDocuments(t *testing.T) {
 	if _, err := open(sum); err == nil || !strings.Contains(err.Error(), "what tool search reads has changed") {
 		t.Errorf("%v", err)
 	}
+}
+
+// FuzzToolTurns: whatever a policy of a small vocabulary says, it is told something that it can read, or its
+// episode is over and scored.
+func FuzzToolTurns(f *testing.F) {
+	r, err := recipe.Load("calculator-tiny", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	o, err := Open(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	words, err := text.NewWords(r.Task.Vocabulary())
+	if err != nil {
+		f.Fatal(err)
+	}
+	renderer, err := prompts.NewRenderer(words, []int{1}, Style(r))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := renderer.Turns(); err != nil {
+		f.Fatal(err)
+	}
+	w := o.Episodes(renderer, 1, nil).World
+	row := o.Source.Draw(random.At(1, 1, 1))
+	for _, said := range []string{"7+1=8", "<calculator>7+1</calculator>", "<calculator>1/3</calculator>", "<calculator>99+9</calculator>", "<calculator>", "<calculator>{</calculator>", strings.Repeat("<calculator>1</calculator>", 20), "<calculator>\xff<eos></calculator>"} {
+		f.Add(said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		e, _, err := w.Begin(t.Context(), row, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		reply, err := e.Step(t.Context(), world.Turn{Text: said})
+		if err != nil || reply.Verdict != nil && reply.Verdict.Verdict == verify.NotScored || (reply.Verdict == nil) != (len(reply.Messages) > 0) {
+			t.Fatalf("%q: %+v, %v", said, reply, err)
+		}
+		if _, err := renderer.Next(true, reply.Messages); err != nil {
+			t.Errorf("%q is told %+v: %v", said, reply.Messages, err)
+		}
+	})
 }

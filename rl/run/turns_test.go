@@ -94,6 +94,12 @@ func TestToolsOfRecipe(t *testing.T) {
 	base := t.TempDir()
 	playedSmall(t, "calculator-tiny", base, false, sets...)
 	loggedEpisodes(t, base)
+	must(t, record.Each(filepath.Join(base, record.CompletionsFile), func(n int, c record.Completion) error {
+		if c.NotScored != "" {
+			t.Errorf("line %d is not scored: %s", n, c.NotScored)
+		}
+		return nil
+	}))
 	dir := copyRun(t, base)
 	for _, c := range checkpointDirs(t, dir)[len(checkpointDirs(t, dir))-2:] {
 		must(t, os.RemoveAll(c))

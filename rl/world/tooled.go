@@ -32,7 +32,7 @@ type Tooled struct {
 	Bytes int // of an answer, which is else cut in its middle; 0: as many as its tool says
 
 	// Reads says whether a policy can read a text; nil: it reads all. An answer that it cannot read is a
-	// mistake, of which it is told "?".
+	// mistake, of which it is told [Unread].
 	Reads func(text string) bool
 
 	// Mistake, unless it is "", is said in place of the reason why a call is a mistake, to a policy whose
@@ -75,7 +75,7 @@ func (w Tooled) Refused(t Turn) Reply {
 	said := make([]string, max(1, len(calls)))
 	for i := range said {
 		if said[i] = Unanswered; w.Reads != nil && !w.Reads(Unanswered) {
-			said[i] = unreadable
+			said[i] = Unread
 		}
 	}
 	n := float64(len(calls))
@@ -126,7 +126,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 			a.Text = e.Mistake
 		}
 		if a.Text = shortened(a.Text, e.Bytes); e.Reads != nil && !e.Reads(a.Text) {
-			a = Answer{Text: unreadable, Failed: true}
+			a = Answer{Text: Unread, Failed: true}
 		}
 		if a.Failed {
 			failed++
@@ -141,8 +141,8 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	}, nil
 }
 
-// unreadable is said in place of an answer that a policy has no words for.
-const unreadable = "?"
+// Unread is said in place of an answer that a policy has no words for.
+const Unread = "?"
 
 // calls are those of a turn, with a mistake for the first that is one too many.
 func (e *tooledEpisode) calls(t Turn) []Call {
