@@ -163,10 +163,10 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 		}
 		names[name] = true
 		a := serve.Adapter{Name: name}
-		if a.Weights, err = digestOf(folder, dir); err != nil {
-			return closeAll, err
+		if a.Weights, err = digestOf(folder, dir); err == nil {
+			a.Model, err = m.WithAdapter(dir)
 		}
-		if a.Model, err = m.WithAdapter(dir); err != nil {
+		if err != nil {
 			return closeAll, fmt.Errorf("%w: --adapter %s: %w", lines.ErrInput, name, err)
 		}
 		o.Adapters = append(o.Adapters, a)
