@@ -157,7 +157,7 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 		p := scoring(own, use.TrainRows, caps)
 		p.Note(plan)
 		bytes += p.Bytes + own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
-		hint = fmt.Sprintf("%d parameters, matrices in %s, and its workspace", own.Count(), m.Config.Dtype)
+		hint = fmt.Sprintf("%d parameters, matrices in %s, and its workspace", own.Count(), cmp.Or(m.Config.Dtype, hf.F32))
 	}
 	if m.Engine != nil {
 		p := sample.Space(drawing, *m.Engine, caps)

@@ -76,7 +76,9 @@ func TestPlanOfAdapters(t *testing.T) {
 // wider than the one that is trained.
 func everyMember(cfg hf.Config) []memory.Member {
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
+	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
 	return []memory.Member{{Kind: memory.Reference}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg},
+		{Kind: memory.Reference, Engine: writes}, {Kind: memory.Folder, Config: cfg, Engine: writes},
 		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}}
 }
 
@@ -135,6 +137,11 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 		s, err := beside.NewScorer(use.TrainRows)
 		ok(err)
 		defer s.Close()
+		if other.Engine != nil {
+			e, err := sample.NewEngine(beside, *other.Engine)
+			ok(err)
+			defer e.Close()
+		}
 	}
 	e, err := sample.NewEngine(m, *use.Engine)
 	ok(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -24,6 +25,7 @@ func TestWants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	written := &sample.Options{Sequences: 64, Context: 300, Prefixes: sample.EveryPage}
 	ofFolder := &recipe.Member{Path: filepath.ToSlash(there), Dtype: "auto", KVDtype: "auto"}
 	for _, c := range []struct {
 		about, stage string
@@ -100,6 +102,24 @@ penalty = "0.1*square(logp - teacher)/2"
 [models.teacher]
 copy = "policy"`, []want{policy, {name: "teacher", spec: &recipe.Member{Copy: "policy"}, facts: []string{"teacher"}, learns: true, from: 1}},
 			memory.Use{Members: []memory.Member{{Kind: memory.Average, Name: "model teacher"}}}},
+		{"judges that write, read and are the policy", `reward = "a + b + c"
+[[stage.verifier]]
+name = "a"
+verifier = "judge"
+options = {model = "past", source = "{completion}", read = "[0-9]", votes = 3, temperature = 1.0, context = 300}
+[[stage.verifier]]
+name = "b"
+verifier = "judge"
+options = {model = "reader", source = "{completion}", read = {yes = 1, no = 0}}
+[[stage.verifier]]
+name = "c"
+verifier = "judge"
+options = {model = "policy", allow_self = true, source = "{completion}", read = "[0-9]"}
+[models.past]
+copy = "policy"
+[models.reader]
+path = "there"`, []want{{name: "policy", judges: true}, {name: "past", spec: &recipe.Member{Copy: "policy"}, judges: true, writes: written}, {name: "reader", spec: ofFolder, judges: true}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Reference, Name: "model past", Engine: written}, {Kind: memory.Folder, Name: "model reader"}}}},
 	} {
 		r, err := recipe.Parse("literal", "base = \"chain-sum-tiny\"\n[[stage]]\nname = \"rl\"\n"+c.stage, nil)
 		if err != nil {

@@ -56,7 +56,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	for _, j := range r.Judges() {
 		s.positions = max(s.positions, r.JudgeRoom(j)+readRows(r))
 		if j.Model == policyName && j.Draws() { // by the engine of the run
-			longest = max(longest, r.JudgeRoom(j))
+			longest, group = max(longest, r.JudgeRoom(j)), max(group, j.Votes)
 		}
 	}
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))

@@ -2,7 +2,9 @@ package panel
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
@@ -88,9 +90,14 @@ func (s *sheet) shown(g *rollout.Group, path int, q judge.Question) (ids []int, 
 func (s *sheet) unshown(row verify.Problem, err error, empty func() ([]judge.Question, error)) verify.Verdict {
 	questions, lacks := empty()
 	for _, q := range questions {
-		if q.Text == "" { // the conversation
-			_, lacks = s.model.Renderer().Shown(row, "", "")
-		} else if lacks == nil {
+		switch {
+		case lacks != nil:
+		case q.Text == "": // the conversation
+			var lesson chat.Lesson
+			if lesson, lacks = s.model.Renderer().Shown(row, "", ""); lacks == nil {
+				lacks = s.fits(lesson.IDs)
+			}
+		default:
 			_, lacks = s.written(q)
 		}
 	}
@@ -186,7 +193,7 @@ func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Ve
 	n := len(g.Paths)
 	outcomes, opinions, why := make([][]float64, n), make([][]verify.Opinion, n), make([]string, n)
 	for _, d := range r.duels {
-		x := 0.5
+		x, y := 0.5, 0.5 // of a and of b, as each is counted wherever it stands
 		if d.why != "" {
 			why[d.a], why[d.b] = d.why, d.why
 			continue
@@ -208,12 +215,13 @@ func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Ve
 				why[d.a], why[d.b] = reason, reason
 				continue
 			}
-			x = judge.Duel(ab, ba)
+			x, y = judge.Duel(ab, ba), judge.Duel(ba, ab)
 		}
-		outcomes[d.a], outcomes[d.b] = append(outcomes[d.a], x), append(outcomes[d.b], 1-x)
+		outcomes[d.a], outcomes[d.b] = append(outcomes[d.a], x), append(outcomes[d.b], y)
 	}
 	means := make([]float64, n)
 	for i, list := range outcomes {
+		slices.Sort(list) // equal outcomes in any order have one sum
 		for _, x := range list {
 			means[i] += x / float64(len(list))
 		}
