@@ -2,10 +2,12 @@ package audit
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -27,6 +29,9 @@ func newGrader(verifier string, options map[string]any) (grader, error) {
 	v, err := verify.New(verifier, options)
 	if err != nil {
 		return grader{}, err
+	}
+	if _, asks := v.(verify.Asking); asks {
+		return grader{}, hint.With(fmt.Errorf("the verifier %s asks a model, which an audit has not", verifier), "rlzero judge asks it again, and max_fooled tries the attacks on it")
 	}
 	return ofVerifier(spell(verifier, options), verifier, v), nil
 }

@@ -72,7 +72,7 @@ func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
 		j := &Judge{cast: c, name: w.name, asked: asked, shares: true}
 		c.judges[w.name] = j
 		held, _ := asked.judging()
-		tok, style, eos := b.tokenizer, resolve.Style(r), c.Policy.Model.Config.EOS
+		tok, style, eos := b.tokenizer, resolve.Style(r), b.config.EOS
 		if w.spec != nil && w.spec.Path != "" {
 			f := b.folders[w.name]
 			tok, style.Form, style.System, eos = f.tokenizer, prompts.Auto, "", held.Config.EOS
@@ -98,6 +98,40 @@ func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
 		}
 	}
 	return nil
+}
+
+// scorerRows is how many tokens a judge reads at a time where nothing is trained, unless a question is longer.
+const scorerRows = 2048
+
+// OpenJudges opens the model that judges the task of a recipe, beside a policy that is measured. Nothing
+// else is in the cast.
+func OpenJudges(policy *model.Model, r *recipe.Recipe) (*Cast, error) {
+	b := blueprint{config: policy.Config, tokenizer: policy.Tokenizer}
+	for _, w := range wants(r) {
+		if w.name == r.Task.JudgedBy() {
+			b.wants = append(b.wants, w)
+		}
+	}
+	if err := b.meet(r); err != nil {
+		return nil, err
+	}
+	c := &Cast{headed: map[string]bool{}}
+	o := opening{blueprint: b, sizes: sizesOf(r), dev: policy.Device()}
+	o.trainRows = max(o.positions, scorerRows)
+	for _, w := range b.wants {
+		o.want = w
+		m, err := openFolder(o)
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+		c.members, c.headed[w.name] = append(c.members, namedMember{w.name, m}), w.spec.Head
+	}
+	if err := c.openJudges(r, b); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // Judge is the member of a name, as judges ask it.

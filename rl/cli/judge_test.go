@@ -105,21 +105,52 @@ options = {model = "reader", prompt = "q.txt", read = {yes = 1, no = 0}, context
 	if code, out, _ := rlzero(t, "judge", mine, "--in", rows, "--judge", "says", "--device", "ref"); code != 0 || !strings.Contains(out, "says: reader asked about 2 completions") || !strings.Contains(out, "of right") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
+	// A task that a judge judges is measured by it, and by nobody else.
+	tasked := write("tasked.toml", fmt.Sprintf(`model.path = %q
+[models.rm]
+path = %q
+head = true
+[task]
+data = "rows.jsonl"
+verifier = "judge"
+options = {model = "rm", read = "head"}
+max_prompt_tokens = 64
+held_out = 0.5
+[[stage]]
+kind = "rl"
+steps = 1
+sampling = {max_completion_tokens = 4, temperature = 0.01}
+`, policy, rm))
+	code, stdout, stderr = rlzero(t, "eval", policy, "--task", tasked, "--json", "--n", "2", "--k", "1", "--temperature", "0.5", "--device", "ref")
+	var measured map[string]any
+	if err := json.Unmarshal([]byte(stdout), &measured); code != 0 || err != nil {
+		t.Fatal(stderr, err)
+	}
+	if mean, _ := measured["mean"].(float64); measured["n"] == 0.0 || measured["not_scored"] != 0.0 || mean < 0 || mean >= 1 {
+		t.Errorf("%v", measured)
+	}
 	for _, c := range []struct{ args, want, hint string }{
+		{"eval " + policy + " --data " + rows + " --verifier judge", "option model is missing", ""},
 		{"judge " + mine, "mine.toml is no run, so it has no completions: give --in FILE", "--in rows.jsonl"},
 		{"judge chain-sum-tiny --in " + rows, "recipe chain-sum-tiny has no judge", ""},
 		{"judge " + mine + " --in " + rows + " --judge like", "has no judge like; accepted: liked, says", ""},
 		{"judge " + mine + " --in " + mine, "--in: ", ""},
 		{"judge " + mine + " --in " + rows + " --verifier nothing", "--verifier: unknown verifier", ""},
 		{"judge nowhere.toml --in " + rows, "nowhere.toml", ""},
+		{"audit " + rows + " --verifier judge", "option model is missing", ""},
 		{"verify --verifier judge --in " + rows, "option model is missing", ""},
 	} {
 		args := strings.Fields(c.args)
-		if args[0] == "judge" {
+		if args[0] == "judge" || args[0] == "eval" {
 			args = append(args, "--device", "ref")
 		}
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, c.hint) {
 			t.Errorf("%s: exit code %d: %s", c.args, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"audit", rows, "--verifier", "judge model=m read=head"}, {"eval", policy, "--data", rows, "--verifier", "judge model=m read=head", "--device", "ref"}} {
+		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, "the verifier judge asks a model") || !strings.Contains(stderr, "rlzero judge") {
+			t.Errorf("%v: exit code %d: %s", args, code, stderr)
 		}
 	}
 }

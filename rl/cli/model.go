@@ -22,7 +22,9 @@ import (
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -516,6 +518,10 @@ func measureModel(c *cli.Context, dir, adapter string, o eval.Options) (*eval.Re
 	show := progress.New(c.App.ErrWriter)
 	defer show.End()
 	o.Progress = shownBy(show, "eval", "completions")
+	o.Models = func(r *recipe.Recipe) (*recipe.Recipe, error) {
+		full, _, err := run.Members(r)
+		return full, err
+	}
 	o.Note = func(line string) { show.Line("%s", line) }
 	return eval.Model(c.Context, m, o)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -41,13 +42,14 @@ type Subject struct {
 type Options struct {
 	Subject
 	Problems int
-	N        int                 // samples of each problem
-	K        []int               // for pass@k, pass^k and maj@k
-	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else as infer has it
-	Seed     uint64              // of the sampler
-	Chosen   bool                // the model was chosen by what it came to on these problems
-	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
-	Note     func(string)        // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
+	N        int                                          // samples of each problem
+	K        []int                                        // for pass@k, pass^k and maj@k
+	Params   rollout.Params                               // MaxTokens 0: as the task's recipe has it, else as infer has it
+	Seed     uint64                                       // of the sampler
+	Chosen   bool                                         // the model was chosen by what it came to on these problems
+	Progress func(done, all int)                          // told of completions, from one goroutine at a time; nil: nobody asks
+	Models   func(*recipe.Recipe) (*recipe.Recipe, error) // finds the folders of a recipe's models; nil: their paths are folders
+	Note     func(string)                                 // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
 }
 
 // Report is what rlzero eval prints.
@@ -204,6 +206,13 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opened != nil {
+		judges, err := e.asks(m, opened.Recipe, o)
+		if err != nil {
+			return nil, err
+		}
+		defer judges.Close()
+	}
 	if o.Style != nil {
 		o.Style(&style)
 	}
@@ -254,6 +263,29 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		}
 	}
 	return report, nil
+}
+
+// asks opens the model that judges a task, if one does.
+func (e *Evaluator) asks(m *model.Model, r *recipe.Recipe, o Options) (*cast.Cast, error) {
+	if r.Task.JudgedBy() == "" {
+		return &cast.Cast{}, nil
+	}
+	if o.Models != nil {
+		var err error
+		if r, err = o.Models(r); err != nil {
+			return nil, err
+		}
+	}
+	v, err := verify.New(r.Task.Verifier, r.Task.Options)
+	if err != nil {
+		return nil, err
+	}
+	judges, err := cast.OpenJudges(m, r)
+	if err != nil {
+		return nil, err
+	}
+	e.Collector.Asks, e.Collector.Judges = v, &panel.Panel{Models: judges.Judge, Seed: r.Seed}
+	return judges, nil
 }
 
 // judged refuses a result without a single verdict.
@@ -363,6 +395,9 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 			v, err := verify.New(name, options)
 			if err != nil {
 				return err
+			}
+			if _, asks := v.(verify.Asking); asks {
+				return hint.With(fmt.Errorf("the verifier %s asks a model, which a recipe names", name), "--task RECIPE measures by a judge; rlzero judge RECIPE --in FILE asks it about completions")
 			}
 			verifiers[name] = v
 		}

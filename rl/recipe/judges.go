@@ -86,8 +86,8 @@ func (s *Stage) judgedBy() []string {
 	return out
 }
 
-// judgedBy is the model that judges the task; "": none does.
-func (t Task) judgedBy() string {
+// JudgedBy is the model that judges the task; "": none does.
+func (t Task) JudgedBy() string {
 	name, _ := t.Options["model"].(string)
 	if t.Verifier != judge.Name {
 		return ""
@@ -106,7 +106,7 @@ func (d decoder) judges(r *Recipe, st *Stage, at settings.Path) {
 
 // taskJudge checks whom the judge of the task asks, in evaluations after every stage too.
 func (d decoder) taskJudge(r *Recipe) {
-	name := r.Task.judgedBy()
+	name := r.Task.JudgedBy()
 	at := settings.Path{"task", "options"}
 	if name == "" {
 		return

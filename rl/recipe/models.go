@@ -112,7 +112,7 @@ func (r *Recipe) uses(name string) bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
 		st.Skip = false
 		return st.Learner() == name || st.Asks(name)
-	}) || r.Task.judgedBy() == name
+	}) || r.Task.JudgedBy() == name
 }
 
 // FirstUse is the index of the first stage that trains or asks a model of [models]; the number of

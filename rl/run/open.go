@@ -92,7 +92,7 @@ func (o *opening) models() error {
 	if err != nil {
 		return err
 	}
-	full, notes, err := membersOf(o.Opened.Recipe)
+	full, notes, err := Members(o.Opened.Recipe)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,9 @@ func modelOf(r *recipe.Recipe) (store.Found, error) {
 	return found, hint.With(err, "%s", advice)
 }
 
-// membersOf is a recipe in which the paths of models of [models] are folders or files of models; notes
+// Members is a recipe in which the paths of models of [models] are folders or files of models; notes
 // say which model of a run is meant.
-func membersOf(r *recipe.Recipe) (full *recipe.Recipe, notes []string, err error) {
+func Members(r *recipe.Recipe) (full *recipe.Recipe, notes []string, err error) {
 	own := *r
 	own.Models = maps.Clone(r.Models)
 	faults := r.Faults()
@@ -57,14 +57,13 @@ func membersOf(r *recipe.Recipe) (full *recipe.Recipe, notes []string, err error
 	return &own, notes, faults.Err()
 }
 
-// Found is a recipe in which the paths of models are folders or files of models, and where its policy
-// begins; "": random weights.
+// Found is [Members] of a recipe, and where its policy begins; "": random weights.
 func Found(r *recipe.Recipe) (full *recipe.Recipe, policy string, err error) {
 	found, err := modelOf(r)
 	if err != nil {
 		return nil, "", err
 	}
-	full, _, err = membersOf(r)
+	full, _, err = Members(r)
 	return full, found.Dir, err
 }
 
@@ -89,7 +88,7 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err 
 	if notes, err = readable(o, renderer); err != nil {
 		return plan, nil, err
 	}
-	full, members, err := membersOf(o.Recipe)
+	full, members, err := Members(o.Recipe)
 	if err != nil {
 		return plan, nil, err
 	}

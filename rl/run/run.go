@@ -247,6 +247,9 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	}
 	err := fmt.Errorf("%w; these completions are the last lines of %s", cause, record.CompletionsFile)
 	err = hint.With(err, "if this machine is the cause (no Python, an unreadable database), fix it and continue with --resume")
+	if len(r.parts.Recipe.Judges()) > 0 {
+		err = hint.With(err, "if it is a judge, rlzero judge %s --failed shows answers that cannot be read", terminal.ShellWord(r.folder.Dir()))
+	}
 	return hint.With(err, "%s", again)
 }
 

@@ -26,6 +26,7 @@ func TestOnPage(t *testing.T) {
 		"imitate such rows: rlzero train sft-chat --set model.path=DIR --set task.data=rows.jsonl":                                                      "imitate such rows with the recipe sft-chat, from the command line",
 		"rlzero devices lists the devices":                                                                                                              "",
 		"give name = \"NAME\" (rlzero tasks lists them), or data = \"FILE\"":                                                                            "give name = \"NAME\", or data = \"FILE\"",
+		"if it is a judge, rlzero judge runs/x --failed shows answers that cannot be read":                                                              "if it is a judge, judgements.jsonl has its answers",
 		"resume with the version of rlzero that wrote it":                                                                                               "resume with the version of rlzero that wrote it",
 	} {
 		if got := OnPage(text); got != want {
@@ -39,6 +40,7 @@ var elsewhere = map[string]string{
 	"gpu/inspect.go":                "rlzero inspect kernels",
 	"gpu/internal/check/check.go":   "--tier, which the page has not",
 	"rl/audit/file.go":              "rlzero audit",
+	"rl/audit/grader.go":            "rlzero audit",
 	"rl/doctor/draws.go":            "rlzero doctor --draws",
 	"rl/doctor/receipt.go":          "rlzero receipt",
 	"rl/eval/model.go":              "rlzero eval",
@@ -56,7 +58,7 @@ var elsewhere = map[string]string{
 var telling = regexp.MustCompile(`^(With|Errorf|New|[fF]ail|DidYouMean|Unknown)$`)
 
 // terminal is what only a command line has.
-var terminal = regexp.MustCompile(`(^|[ (])--[a-z]|rlzero (train|resume|sample|eval|recipes|tasks|verifiers|algorithms|formulas|devices|doctor|receipt|audit|fit|bench|inspect)\b`)
+var terminal = regexp.MustCompile(`(^|[ (])--[a-z]|rlzero (train|resume|sample|eval|recipes|tasks|verifiers|algorithms|formulas|devices|doctor|receipt|audit|judge|fit|bench|inspect)\b`)
 
 // TestNoFlags: of all that the page is built from, no error and no hint names a flag or a
 // command once it is on the page.
