@@ -26,6 +26,12 @@ type Session interface {
 	Close() error
 }
 
+// Leaver is a Session that leaves something: the answer is judged with a row that has it as a column.
+type Leaver interface {
+	Session
+	Left() (column string, value json.RawMessage, err error)
+}
+
 // Spec describes a tool.
 type Spec struct {
 	Name  string          // letters, digits and _

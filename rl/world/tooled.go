@@ -2,6 +2,8 @@ package world
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,6 +60,10 @@ func Specs(tools []Tool) []Spec {
 	return specs
 }
 
+// maxState is how long a situation is written out, in bytes. A longer one is its SHA-256: logs have it for
+// every turn.
+const maxState = 1 << 12
+
 // Canary implements [Checked]: all tools answer what they should.
 func (w Tooled) Canary(ctx context.Context) error {
 	for _, t := range w.Tools {
@@ -112,7 +118,11 @@ func (e *tooledEpisode) Through(j Journal) { e.journal = j }
 func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	calls := e.calls(t)
 	if len(calls) == 0 {
-		v := verify.Guard(func() verify.Verdict { return e.Judge(e.row, t.Text, !t.Cut) })
+		row, err := e.left()
+		if err != nil {
+			return Reply{}, err
+		}
+		v := verify.Guard(func() verify.Verdict { return e.Judge(row, t.Text, !t.Cut) })
 		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{FactCalls: 0, FactFailed: 0}, Verdict: &v}, nil
 	}
 	var said []string
@@ -134,6 +144,9 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 		said = append(said, a.Text)
 		e.state += "\n" + c.Tool + string(c.Args) + " = " + a.Text
 	}
+	if len(e.state) > maxState {
+		e.state = fmt.Sprintf("%x", sha256.Sum256([]byte(e.state)))
+	}
 	return Reply{
 		Messages: e.messages(said),
 		State:    e.state,
@@ -143,6 +156,29 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 
 // Unread is said in place of an answer that a policy has no words for.
 const Unread = "?"
+
+// left is the row with what the sessions leave.
+func (e *tooledEpisode) left() (verify.Problem, error) {
+	row := e.row
+	for i, s := range e.sessions {
+		l, leaves := s.(Leaver)
+		if !leaves {
+			continue
+		}
+		column, value, err := l.Left()
+		if err != nil {
+			return row, fmt.Errorf("tool %s: %w", e.specs[i].Name, err)
+		}
+		other := map[string]json.RawMessage{column: value}
+		for name, raw := range row.Metadata {
+			if name != column {
+				other[name] = raw
+			}
+		}
+		row.Metadata = other
+	}
+	return row, nil
+}
 
 // calls are those of a turn, with a mistake for the first that is one too many.
 func (e *tooledEpisode) calls(t Turn) []Call {

@@ -218,3 +218,24 @@ func TestUnread(t *testing.T) {
 		t.Errorf("%+v", refused)
 	}
 }
+
+// TestLongSituations: long situations are short texts, which are equal as long as what was said is.
+func TestLongSituations(t *testing.T) {
+	situation := func(said ...string) (s string) {
+		e, _, err := Tooled{Tools: []Tool{echo{}}}.Begin(t.Context(), verify.Problem{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range said {
+			r, err := e.Step(t.Context(), Turn{Text: "<echo>" + text + "</echo>"})
+			if s = r.State; err != nil || len(s) > maxState {
+				t.Fatalf("%d bytes, %v", len(s), err)
+			}
+		}
+		return s
+	}
+	a, b := strings.Repeat("a", maxState), strings.Repeat("b", maxState)
+	if situation(a, b) != situation(a, b) || situation(a, b) == situation(b, b) || situation(a, b) == situation(a, a) {
+		t.Error("situations are equal where what was said is not, or the reverse")
+	}
+}

@@ -1,6 +1,7 @@
 // Package tools has the tools of this program, which implement [world.Tool].
 //
 //	calculator   exact arithmetic
+//	files        files of a row, in memory
 //	search       documents by the words of a query
 //
 // A recipe names one by its [Entry], whose [Options] are read over their defaults:
