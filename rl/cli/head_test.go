@@ -120,6 +120,9 @@ func TestHeadedFolder(t *testing.T) {
 	if code, out, _ := rlzero(t, "eval", dir, "--data", pairs, "--device", "ref"); code != 0 || !strings.Contains(out, "scored by LABEL_0") || !strings.Contains(out, "of 2 pairs") {
 		t.Errorf("exit code %d, %s", code, out)
 	}
+	if got := evaluated(write("broken.jsonl", `{"question":"one?","completion":"1","label":true}`, `{"question":"one?","completion":"a\u0000<|im_end|>","label":false}`)); got["rows"] != 2 || got["left_out"] != 0 {
+		t.Errorf("a tokenizer of bytes: %v", got)
+	}
 	nothing := write("nothing.jsonl", `{"question":"one?","answer":"1"}`)
 	for _, c := range []struct {
 		args, want, hint string

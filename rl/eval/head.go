@@ -26,6 +26,7 @@ type HeadReport struct {
 	Data  string
 	Label string // whose score is meant
 	Rows  int    // that were read
+	Left  int    // of them: the model's tokenizer cannot write their completions
 	Ranking
 }
 
@@ -85,7 +86,11 @@ func (r *Ranking) figures() []struct {
 func (r *HeadReport) Table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, scored by %s\n", r.Data, terminal.Count(r.Rows, "row", ""), r.Label)
-	return b.String() + r.Ranking.table()
+	b.WriteString(r.Ranking.table())
+	if r.Left > 0 {
+		fmt.Fprintf(&b, "left out   %6d    rows whose completion the model's tokenizer cannot write\n", r.Left)
+	}
+	return b.String()
 }
 
 // table are the figures that were measured, for people.
@@ -105,7 +110,8 @@ func (r *HeadReport) MarshalJSON() ([]byte, error) {
 		Data  string `json:"data"`
 		Label string `json:"label"`
 		Rows  int    `json:"rows"`
-	}{r.Data, r.Label, r.Rows})
+		Left  int    `json:"left_out"`
+	}{r.Data, r.Label, r.Rows, r.Left})
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +177,10 @@ func Head(m *model.Model, label string, o Options) (*HeadReport, error) {
 		}
 		h.report.Rows++
 		choices, err := renderer.Choices(row)
+		if errors.Is(err, prompts.ErrUnwritable) {
+			h.report.Left++
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -179,6 +189,9 @@ func Head(m *model.Model, label string, o Options) (*HeadReport, error) {
 	if err != nil && !errors.Is(err, errEnough) {
 		err = fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
 		return nil, hint.With(err, `a head is measured on rows with "chosen" and "rejected", with "completion" and "label", or with "steps" and "labels"; --set task.columns.chosen=COLUMN names another column`)
+	}
+	if h.report.Left == h.report.Rows && h.report.Rows > 0 {
+		return nil, fmt.Errorf("%w: --data: the model's tokenizer can write none of the completions of %s", lines.ErrInput, terminal.Count(h.report.Rows, "row", ""))
 	}
 	h.report.rank(h.groups)
 	return h.report, nil

@@ -3,8 +3,16 @@ package eval
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	_ "github.com/rlzero/rlzero/gpu/refdev"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/text"
 )
 
 // TestHeadRanks: what a head comes to on pairs and on groups, counted by hand. Equal scores are half a
@@ -47,5 +55,51 @@ func TestHeadRanks(t *testing.T) {
 	}
 	if table := h.report.Table(); !strings.Contains(table, "one of n     50.0 %  of 4 prompts") || strings.Contains(table, "steps") {
 		t.Errorf("%s", table)
+	}
+}
+
+// TestHeadOfWords: rows that a tokenizer of whole words cannot write are counted and left out, and all of
+// them are an error.
+func TestHeadOfWords(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	words, err := text.NewWords([]string{"<pad>", "<eos>", "1", "+", "=", "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := hf.NewConfig("qwen3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.HeadDim, cfg.MLP, cfg.MaxPositions, cfg.EOS = 6, 16, 1, 1, 16, 16, 32, []int{1}
+	cfg.TieEmbeddings, cfg.InitStd = true, 0.1
+	if err := cfg.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.New(dev, cfg, 1, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.Tokenizer, m.Head = words, hf.NewHead(make([]float32, 16), 0.5)
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	const good, bad = `{"question":"1+1=","completion":"2","label":true}` + "\n", `{"question":"1+1=","completion":"11","label":false}` + "\n"
+	for rows, want := range map[string]int{good + bad + bad: 2, good: 0, bad: -1} {
+		if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Head(m, "", Options{Subject: Subject{Data: file}, Problems: 9})
+		if want < 0 {
+			if err == nil || !strings.Contains(err.Error(), "can write none of the completions of 1 row") {
+				t.Errorf("%v", err)
+			}
+			continue
+		}
+		if err != nil || r.Left != want || r.Alone.n != 1 || r.Alone.mean() != 1 {
+			t.Errorf("%q: %+v, %v", rows, r, err)
+		}
 	}
 }

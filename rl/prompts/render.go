@@ -258,6 +258,16 @@ func value(row verify.Problem, key string) (any, error) {
 	return v, nil
 }
 
+// ErrUnwritable: the model's tokenizer cannot write a completion, as one of whole words cannot write most
+// texts.
+var ErrUnwritable = errors.New("the tokenizer cannot write the completion")
+
+// unwritable is ErrUnwritable, in the tokenizer's words.
+type unwritable struct{ error }
+
+func (e unwritable) Is(target error) bool { return target == ErrUnwritable }
+func (e unwritable) Unwrap() error        { return e.error }
+
 // Shown is a problem, asked as by [Renderer.Asked], with a completion to imitate: the prompt, and the completion's
 // tokens with the end of the turn, which are learned.
 func (r *Renderer) Shown(row verify.Problem, asked, completion string) (chat.Lesson, error) {
@@ -267,7 +277,7 @@ func (r *Renderer) Shown(row verify.Problem, asked, completion string) (chat.Les
 	}
 	answer, err := r.tok.Encode(completion)
 	if err != nil {
-		return chat.Lesson{}, fmt.Errorf("completion %s: %w", terminal.Quote(completion), err)
+		return chat.Lesson{}, unwritable{fmt.Errorf("completion %s: %w", terminal.Quote(completion), err)}
 	}
 	ids := slices.Concat(prompt, answer, r.Ends()[:1])
 	return chat.Lesson{IDs: ids, Learned: []chat.Span{{From: len(prompt), To: len(ids)}}}, nil

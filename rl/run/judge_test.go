@@ -50,6 +50,7 @@ warmup_steps = 0
 name = "rl"
 reward = "liked + liked.raw + says + better"
 truth = "task"
+lag = 1
 max_not_scored = 1
 checkpoint_every = 1
 [[stage.verifier]]
