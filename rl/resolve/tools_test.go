@@ -1,19 +1,24 @@
 package resolve
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -160,4 +165,116 @@ func FuzzToolTurns(f *testing.F) {
 			t.Errorf("%q is told %+v: %v", said, reply.Messages, err)
 		}
 	})
+}
+
+// scripted draws turns of a script, each with the end of a turn.
+type scripted struct {
+	turns []string
+	words *text.Tokenizer
+	end   int
+	at    *int
+}
+
+// Sample implements [rollout.Sampler].
+func (s scripted) Sample(_ context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	ids, err := s.words.Encode(s.turns[*s.at])
+	if err != nil || len(requests) != 1 {
+		return nil, fmt.Errorf("%d requests, %w", len(requests), err)
+	}
+	*s.at++
+	ids = append(ids, s.end)
+	return [][]rollout.Segment{{{Author: rollout.Policy, IDs: ids, Logprob: make([]float32, len(ids)), Entropy: make([]float32, len(ids)), Drawn: requests[0].Drawn("policy", 0, 0), Stop: rollout.EOS}}}, nil
+}
+
+// TestToolEpisode: an episode with a chat template that writes calls has the ids of the whole conversation, the
+// spans of the policy are its turns, and its answer is judged by the verifier of the rows.
+func TestToolEpisode(t *testing.T) {
+	const template = `{% if tools %}<|im_start|>system
+{% for t in tools %}{{ t.function.name }}{% endfor %}<|im_end|>
+{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`
+	dir := t.TempDir()
+	tokenizer, err := os.ReadFile(filepath.Join(fixtures.Selection(t, "chat"), "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string]string{"tokenizer.json": string(tokenizer), "chat_template.jinja": template} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	words, err := text.ReadFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ calls, system, call, role string }{
+		{"template", "calculator", "So. <tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"expression\": \"7*8\"}}\n</tool_call>", "tool"},
+		{"tags", "", "So. <calculator>7*8</calculator>", "user"},
+	} {
+		r, err := recipe.Parse(filepath.Join(dir, "r.toml"), `[model]
+path = "start"
+[task]
+data = "rows.jsonl"
+verifier = "number"
+max_prompt_tokens = 999
+calls = "`+x.calls+`"
+episode = {tokens = 999}
+tool = [{tool = "calculator"}]
+[[stage]]
+kind = "rl"
+sampling = {max_completion_tokens = 99}
+`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		renderer, err := prompts.NewRenderer(words, []int{258}, Style(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := renderer.Turns(); err != nil {
+			t.Fatal(err)
+		}
+		number, err := verify.New("number", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, end := 0, renderer.Ends()[0]
+		o := &Opened{Recipe: r, Source: judging{by: number}, Tools: []world.Tool{tools.Calculator{}}}
+		c := &rollout.Collector{Sampler: scripted{[]string{x.call, "The answer is 56."}, words, end, &at}, Renderer: renderer, Task: o.Source.Verify, Episodes: o.Episodes(renderer, 1, nil)}
+		groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "7*8?", Answer: "56"}}, 1, rollout.Params{MaxTokens: 99}, random.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := groups[0].View(0)
+		got := words.Decode(v.IDs)
+		_, said, _ := strings.Cut(got, "<|im_start|>user\n7*8?")
+		if want := "<|im_end|>\n<|im_start|>assistant\n" + x.call + "<|im_end|>\n<|im_start|>" + x.role + "\n56<|im_end|>\n<|im_start|>assistant\nThe answer is 56.<|im_end|>"; said != want || !strings.Contains(got, x.system) {
+			t.Errorf("%s: %q, want %q", x.calls, got, want)
+		}
+		whole, err := words.Encode(got)
+		if err != nil || !slices.Equal(whole, v.IDs) {
+			t.Errorf("%s: ids %v, of the whole text %v, %v", x.calls, v.IDs, whole, err)
+		}
+		var own []string
+		for _, s := range v.Spans {
+			own = append(own, words.Decode(v.IDs[s.From:s.To]))
+		}
+		if !slices.Equal(own, []string{x.call + "<|im_end|>", "The answer is 56.<|im_end|>"}) || groups[0].Paths[0].Verdict().Verdict != verify.Right {
+			t.Errorf("%s: the policy wrote %q, %+v", x.calls, own, groups[0].Paths[0].Verdict())
+		}
+	}
+}
+
+// judging is a source of which only the verifier is asked.
+type judging struct {
+	prompts.Source
+	by verify.Verifier
+}
+
+func (j judging) Verify(row verify.Problem, completion string, _ bool) verify.Verdict {
+	return j.by.Verify(row, completion)
 }
