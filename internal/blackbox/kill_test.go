@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,27 @@ func TestKill(t *testing.T) {
 			"stage.rl.reward=task + 0.1*sum(turn_reward)", "stage.rl.algorithm.advantage=own*turn_reward", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
 		want, length := played.undisturbed(t)
 		killed(t, played, max(1, kills/4), rng, want, length)
+	})
+	t.Run("tools", func(t *testing.T) { // programs in the box, whose answers a journal has
+		if runtime.GOOS != "linux" {
+			t.Skip("no box on " + runtime.GOOS)
+		}
+		small := []string{"task.eval_problems=4", "task.eval_samples=2", "stage.rl.eval_problems=4", "stage.rl.eval_every=3", "stage.rl.group_size=4", "task.settings.terms=2",
+			"stage.warm-up.batch_size=16", "stage.warm-up.test_every=99", "stage.warm-up.optimizer.lr=0.01"}
+		learned := program
+		learned.recipe = "calculator-tiny"
+		learned.sets = append(slices.Clone(small), `task.tool=[{tool = "calculator", name = "c", shown = "1"}]`, "stage.rl.steps=1")
+		from := filepath.Join(t.TempDir(), "learned")
+		if p := learned.start(t, from); p.wait() != 0 {
+			t.Fatal(p.shown())
+		}
+		calls := learned
+		calls.sets = append(slices.Clone(small), `task.tool=[{tool = "python", name = "c"}]`, "model.path="+from, "stage.warm-up.skip=true", "stage.rl.reward=task")
+		want, length := calls.undisturbed(t)
+		if n := strings.Count(want["calls.jsonl"], "\n"); n < 100 {
+			t.Fatalf("%d calls", n)
+		}
+		killed(t, calls, max(1, kills/4), rng, want, length)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		dir, p := program.interrupted(t, rng, length/2)
