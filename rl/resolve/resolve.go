@@ -61,6 +61,9 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	}
 	var notes []string
 	if faults.Err() == nil {
+		answerable(&full, source, faults)
+	}
+	if faults.Err() == nil {
 		notes = try(&full, source, faults)
 	}
 	if err := faults.Err(); err != nil {
@@ -70,6 +73,49 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
 	return &Opened{Recipe: &full, Source: source, Tools: tools, Notes: slices.Concat(told, notes)}, nil
+}
+
+// answerable refuses rows about which a judge of a stage cannot be asked, since they lack what its prompt
+// names. Of a task whose problems are drawn it looks at the first ones.
+func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) {
+	rows, _ := source.Rows()
+	if r.Task.Settings != nil {
+		rows = someRows(r, source)
+	}
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if st.Kind != recipe.KindRL || st.Skip {
+			continue
+		}
+		program, err := st.Program()
+		if err != nil {
+			continue // it has been told
+		}
+		for k, v := range program.Verifiers() {
+			if _, asks := v.(verify.Asking); !asks {
+				continue
+			}
+			lack, first := 0, error(nil)
+			for _, row := range rows {
+				if err := verify.Check(v, row); err != nil {
+					if lack++; first == nil {
+						first = fmt.Errorf("%s: %w", placeOf(row), err)
+					}
+				}
+			}
+			if lack > 0 {
+				faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.options", i, k), "verifier %s cannot be asked about %s: %w", st.Verifiers[k].Name, terminal.Count(lack, "row", ""), first)
+			}
+		}
+	}
+}
+
+// placeOf says where a row is.
+func placeOf(row verify.Problem) string {
+	if row.File == "" {
+		return "problem " + terminal.Quote(row.Question)
+	}
+	return fmt.Sprintf("%s, line %d", row.File, row.Line)
 }
 
 // openTask opens the problems of a task; nil, with a fault, if it cannot. notes say
