@@ -210,7 +210,8 @@ type Task struct {
 	// longest answer of a tool; a longer one is cut in its middle
 	ReplyBytes int `toml:"reply_bytes" of:"tools" range:"[64,1048576]" unit:"bytes" default:"65536"`
 
-	// tools that the policy may call before it answers
+	// tools that the policy may call before it answers; a chat template is given them in place of a column
+	// tools of the rows
 	Tools []Tool `toml:"tool" of:"tools"`
 
 	// settings of the procedural task; rlzero tasks show NAME lists them

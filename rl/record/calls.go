@@ -12,7 +12,7 @@ import (
 // Call is a line of CallsFile: a call of a tool that is not pure, or what was answered to it. The
 // answer to a call with effects has a line before it, its intent, which is written before the call is made.
 type Call struct {
-	Purpose int    `json:"purpose"`          // of the random numbers of the episode: internal/random/purpose.go
+	Purpose int    `json:"purpose"`          // of the episode: 2 a completion of a step, 4 one of an evaluation; internal/random/purpose.go has the others
 	Stage   int    `json:"stage"`            // its index in the recipe
 	Step    int    `json:"step"`             // of the stage
 	Stream  uint32 `json:"stream"`           // tells the episodes of a step apart
@@ -23,7 +23,7 @@ type Call struct {
 	Args    string `json:"args"`             // SHA-256 of the arguments, in hexadecimal digits
 	Intent  bool   `json:"intent,omitempty"` // the call is about to be made
 	Answer  string `json:"answer,omitempty"` // what the tool said
-	Failed  bool   `json:"failed,omitempty"` // the tool could not answer
+	Failed  bool   `json:"failed,omitempty"` // the call was a mistake, which the answer explains
 	Sum     string `json:"sum,omitempty"`    // SHA-256 of the sum of the line before and of this line without it
 }
 
