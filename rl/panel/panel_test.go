@@ -149,6 +149,16 @@ func TestCompletionsAreText(t *testing.T) {
 			t.Errorf("%q: %+v", texts[i], v)
 		}
 	}
+	f.shown = nil
+	verdictsOf(t, f.panel(), made(t, `{"model":"m","read":"head"}`), about("6*7?", texts...))
+	for i, ids := range f.shown {
+		if got, want := special(ids), special(f.shown[0]); got != want || want == 0 {
+			t.Errorf("%q in a conversation has %d control tokens, plain text %d", texts[i], got, want)
+		}
+		if shown := f.tok.Decode(ids); !strings.Contains(shown, texts[i]) {
+			t.Errorf("%q in a conversation is shown as %q", texts[i], shown)
+		}
+	}
 }
 
 // TestUnshown: a completion that is too long for the judge, or that its tokenizer cannot write, is wrong and

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
@@ -76,13 +75,23 @@ func (s *sheet) shown(g *rollout.Group, path int, q judge.Question) (ids []int, 
 	case s.model.Shares() && g.Segments != nil:
 		ids = g.View(path).IDs
 	default:
-		lesson, err := s.model.Renderer().Shown(g.Problem, "", g.Paths[path].Text)
-		if err != nil {
+		if ids, err = s.conversation(g.Problem, g.Paths[path].Text); err != nil {
 			return nil, err
 		}
-		ids = lesson.IDs
 	}
 	return ids, s.fits(ids)
+}
+
+// conversation are the ids of a prompt with a completion, whose control tokens are text, and the end of
+// the turn.
+func (s *sheet) conversation(row verify.Problem, completion string) ([]int, error) {
+	r := s.model.Renderer()
+	prompt, err := r.Prompt(row)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.Answer(completion)
+	return slices.Concat(prompt, answer, r.Ends()[:1]), err
 }
 
 // unshown is the verdict about a completion that cannot be shown: wrong if that is its own doing, since
@@ -93,9 +102,9 @@ func (s *sheet) unshown(row verify.Problem, err error, empty func() ([]judge.Que
 		switch {
 		case lacks != nil:
 		case q.Text == "": // the conversation
-			var lesson chat.Lesson
-			if lesson, lacks = s.model.Renderer().Shown(row, "", ""); lacks == nil {
-				lacks = s.fits(lesson.IDs)
+			var ids []int
+			if ids, lacks = s.conversation(row, ""); lacks == nil {
+				lacks = s.fits(ids)
 			}
 		default:
 			_, lacks = s.written(q)

@@ -112,9 +112,17 @@ func (d decoder) taskJudge(r *Recipe) {
 		return
 	}
 	d.asked(r, nil, r.Task.Options, name, at)
+	if r.Task.Played() {
+		p := settings.Path{"task", "verifier"}
+		d.Fail(p, "%s = \"judge\": an episode is judged as it is played, before a model could be asked; accepted: another verifier, and judges in [[stage.verifier]]", d.Name(p))
+	}
 	if m, known := r.Models[name]; known && m.Path == "" {
 		p := at.With("model")
 		d.Fail(p, "%s = %q: a judge of the task is asked after every stage, but %s changes as the run goes on; accepted: a model with path, or a judge in [[stage.verifier]]", d.Name(p), name, name)
+	}
+	if _, given := r.Task.Options["max_fooled"]; given {
+		p := at.With("max_fooled")
+		d.Fail(p, "%s: attacks are tried before a stage that pays by the judge; accepted: a judge in [[stage.verifier]]", d.Name(p))
 	}
 	if shows, _ := r.Task.Options["shows"].(string); shows == judge.Pairs || shows == judge.Group {
 		p := at.With("shows")

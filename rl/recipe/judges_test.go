@@ -66,6 +66,7 @@ func TestJudges(t *testing.T) {
 	}
 	const task = "model.path = \"x\"\n[models.past]\nMODEL\n[task]\ndata = \"x.jsonl\"\nverifier = \"judge\"\noptions = {model = \"past\", source = \"SOURCE\", read = {yes = 1, no = 0}, shows = \"SHOWS\"}\nmax_prompt_tokens = 8\n[[stage]]\nkind = \"rl\"\nsampling = {max_completion_tokens = 4}\n"
 	for _, c := range []struct{ model, source, shows, want string }{
+		{`path = "y"`, "{completion}\", max_fooled = 0.3, part = \"", "each", "task.options.max_fooled: attacks are tried before a stage"},
 		{`copy = "policy"`, "{completion}", "each", "mine.toml:7:12: task.options.model = \"past\": a judge of the task is asked after every stage, but past changes as the run goes on; accepted: a model with path"},
 		{`path = "y"`, "{a}{b}", "pairs", "task.options.shows = \"pairs\": evaluations judge each completion by itself; accepted: each, items"},
 		{`path = "y"`, "{completion}", "each", ""},
@@ -74,5 +75,9 @@ func TestJudges(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+	played := strings.NewReplacer("MODEL", `path = "y"`, "SOURCE", "{completion}", "SHOWS", "each", "[[stage]]", "episode = {turns = 2, tokens = 64}\n[[task.tool]]\ntool = \"calculator\"\n[[stage]]").Replace(task)
+	if _, err := Parse("mine.toml", played, nil); err == nil || !strings.Contains(err.Error(), "mine.toml:6:1: task.verifier = \"judge\": an episode is judged as it is played") {
+		t.Errorf("with a tool: %v", err)
 	}
 }
