@@ -210,6 +210,12 @@ func (s Shape) Large() Shape {
 	return s
 }
 
+// Drawing is the shape with completions of so many tokens, which decode draws.
+func (s Shape) Drawing(tokens int) Shape {
+	s.New, s.Config.MaxPositions = tokens, max(s.Config.MaxPositions, s.Prompt+tokens)
+	return s
+}
+
 func prompt(s Shape, i int) []int {
 	ids := make([]int, s.Prompt)
 	for j := range ids {

@@ -69,6 +69,7 @@ Examples:
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
 			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M"},
+			&cli.IntFlag{Name: "max-tokens", Usage: "length of the completions that decode draws, from 2 to 4096; a token takes longer the more there are before it", DefaultText: "by the model"},
 			&cli.BoolFlag{Name: "alone", Usage: "leave out what matmul, decode and groups are compared with"},
 			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
 			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"},
@@ -109,6 +110,12 @@ func runBench(c *cli.Context) error {
 	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
 		return err
 	}
+	if n := c.Int("max-tokens"); c.IsSet("max-tokens") && (n < 2 || n > 4096 || args[0] != "decode") {
+		return usagef("--max-tokens = %d with bench %s; accepted: 2 to 4096, with bench decode", n, args[0])
+	}
+	if c.IsSet("max-tokens") && c.Bool("large") {
+		return usagef("--max-tokens and --large both say how many tokens decode draws; accepted: one of the two")
+	}
 	if d := c.String("dtype"); d != "" && !slices.Contains(benchDtypes, d) {
 		return badChoice("dtype", d, benchDtypes...)
 	}
@@ -135,6 +142,11 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 	shapes := bench.Shapes()
 	if small {
 		shapes = shapes[:1]
+	}
+	if n := c.Int("max-tokens"); n > 0 {
+		for i, s := range shapes {
+			shapes[i] = s.Drawing(n)
+		}
 	}
 	if c.Bool("large") {
 		for i, s := range shapes {

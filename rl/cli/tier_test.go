@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/bench"
 )
 
 // TestTier: a tier that the device does not have is refused, by the plain-Go device too,
@@ -14,5 +16,21 @@ func TestTier(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, `--tier is "`+tier+`"; accepted: ref`) {
 			t.Errorf("--tier %s: exit code %d, %s", tier, code, stderr)
 		}
+	}
+}
+
+// TestBenchTokens: a length of completions is one that decode can draw.
+func TestBenchTokens(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"bench decode --max-tokens 1", "--max-tokens = 1 with bench decode; accepted: 2 to 4096"},
+		{"bench train --max-tokens 64", "--max-tokens = 64 with bench train; accepted: 2 to 4096, with bench decode"},
+		{"bench decode --max-tokens 64 --large", "--max-tokens and --large"},
+	} {
+		if code, _, stderr := rlzero(t, strings.Fields(c.args)...); code != exitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, %s", c.args, code, stderr)
+		}
+	}
+	if s := bench.Shapes()[0].Drawing(256); s.New != 256 || s.Config.MaxPositions < s.Prompt+256 {
+		t.Errorf("%+v", s)
 	}
 }
