@@ -50,10 +50,39 @@ func (c *calls) open(folder *store.Run, from train.Position) (err error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return hint.With(fmt.Errorf("%w: %w", lines.ErrInput, err), "put the file back as it was: without it calls would be made twice")
+		return asWritten(err)
 	}
 	c.log, err = folder.Journal(record.CallsFile)
 	return err
+}
+
+// forget leaves out what was answered in the evaluation after a stage that is longer now: that evaluation
+// is made of another policy.
+func (c *calls) forget(folder *store.Run, stage int) error {
+	file := filepath.Join(folder.Dir(), record.CallsFile)
+	var keep []record.Call
+	_, err := record.EachCall(file, func(line record.Call) error {
+		if line.Stage != stage || line.Step != train.AfterStage {
+			keep = append(keep, line)
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return asWritten(err)
+	}
+	text, err := record.CallsText(keep)
+	if err != nil {
+		return err
+	}
+	return folder.WriteFile(record.CallsFile, text)
+}
+
+// asWritten is the error of a journal that is not as it was written.
+func asWritten(err error) error {
+	return hint.With(fmt.Errorf("%w: %w", lines.ErrInput, err), "put the file back as it was: without it calls would be made twice")
 }
 
 // close closes the log.
@@ -188,6 +217,11 @@ func (o *opening) openCalls() error {
 		o.calls.only = o.Replay
 	case err == nil:
 		o.calls.only = o.Dir
+	}
+	if o.run.lengthened {
+		if err := o.calls.forget(o.folder, o.run.state.At.Stage); err != nil {
+			return err
+		}
 	}
 	return o.calls.open(o.folder, o.run.state.At)
 }

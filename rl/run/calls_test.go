@@ -91,6 +91,7 @@ func TestCallJournal(t *testing.T) {
 	t.Run("repeated", func(t *testing.T) { callsRepeated(t, run) })
 	t.Run("effects", func(t *testing.T) { effectsOnce(t, run) })
 	t.Run("unable", func(t *testing.T) { unable(t, run) })
+	t.Run("longer", func(t *testing.T) { callsLonger(t, run) })
 	t.Run("python", func(t *testing.T) { callsPython(t, run) })
 }
 
@@ -197,6 +198,32 @@ func callsRepeated(t *testing.T, run calling) {
 	must(t, os.WriteFile(filepath.Join(base, record.CallsFile), text, 0o600))
 	if err := run(t, "asks", filepath.Join(t.TempDir(), "third"), Options{Replay: base}); !errors.Is(err, world.ErrJournal) || !strings.Contains(err.Error(), "has no answer to call 1 of turn 1, of c") {
 		t.Errorf("without its first answer: %v", err)
+	}
+}
+
+// callsLonger: a finished run that goes on with more steps asks its tools again in the evaluation at its
+// new end, and its journal has one answer for each call.
+func callsLonger(t *testing.T, run calling) {
+	dir := t.TempDir()
+	answers(func(int) (string, error) { return "1", nil })
+	must(t, run(t, "asks", dir, Options{}))
+	before := journal(t, dir)
+	answers(func(int) (string, error) { return "2", nil })
+	must(t, run(t, "asks", dir, Options{Resume: true}, "stage.rl.steps=4"))
+	closing, seen := 0, map[record.Call]bool{}
+	for _, c := range journal(t, dir) {
+		if seen[placeOf(c)] {
+			t.Errorf("%+v is answered twice", c)
+		}
+		seen[placeOf(c)] = true
+		if c.Step == train.AfterStage {
+			if closing++; c.Answer != "2" {
+				t.Errorf("%+v is of the policy before", c)
+			}
+		}
+	}
+	if at := slices.IndexFunc(before, func(c record.Call) bool { return c.Step == train.AfterStage }); at < 0 || closing == 0 {
+		t.Errorf("%d calls in the evaluation at the end", closing)
 	}
 }
 

@@ -32,6 +32,13 @@ type Leaver interface {
 	Left() (column string, value json.RawMessage, err error)
 }
 
+// Learner is a Session whose answers depend on the calls before them. Told is called in place of Call
+// where a journal knows the answer, so that the session knows what it would know after that call.
+type Learner interface {
+	Session
+	Told(args json.RawMessage, a Answer)
+}
+
 // Spec describes a tool.
 type Spec struct {
 	Name  string          // letters, digits and _

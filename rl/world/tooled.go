@@ -218,7 +218,9 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (A
 	if i < 0 {
 		return Answer{}, fmt.Errorf("there is no tool %q", c.Tool)
 	}
+	called := false
 	call := func() (Answer, error) {
+		called = true
 		a, err := e.sessions[i].Call(ctx, c.Args)
 		a.Text = strings.ToValidUTF8(a.Text, "�")
 		return a, err
@@ -231,9 +233,12 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (A
 		a, err = e.journal.Answer(Asked{Turn: turn, Number: number, Tool: c.Tool, Args: c.Args, Effects: spec.Effects}, call)
 	}
 	if err != nil {
-		err = fmt.Errorf("tool %s: %w", c.Tool, err)
+		return a, fmt.Errorf("tool %s: %w", c.Tool, err)
 	}
-	return a, err
+	if l, learns := e.sessions[i].(Learner); learns && !called {
+		l.Told(c.Args, a)
+	}
+	return a, nil
 }
 
 // Close implements [Episode].

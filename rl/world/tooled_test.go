@@ -44,6 +44,23 @@ func (impure) Spec() Spec { return Spec{Name: "impure", Text: "text", Effects: t
 
 func (i impure) Open(context.Context, verify.Problem) (Session, error) { return i, nil }
 
+// learner is one that writes down what it is told and called with.
+type learner struct {
+	impure
+	heard *[]string
+}
+
+func (l learner) Open(context.Context, verify.Problem) (Session, error) { return l, nil }
+
+func (l learner) Told(args json.RawMessage, a Answer) {
+	*l.heard = append(*l.heard, "told "+string(args)+" "+a.Text)
+}
+
+func (l learner) Call(ctx context.Context, args json.RawMessage) (Answer, error) {
+	*l.heard = append(*l.heard, "called "+string(args))
+	return l.impure.Call(ctx, args)
+}
+
 // remembers is a journal that has an answer to the first call of the second turn.
 type remembers []Asked
 
@@ -180,9 +197,10 @@ func TestSessions(t *testing.T) {
 }
 
 // TestJournaled: a journal is asked about calls of tools that are not pure, each by its place, and about no
-// others.
+// others. A session is told what the journal knows.
 func TestJournaled(t *testing.T) {
-	e, _, err := Tooled{Tools: []Tool{echo{}, impure{}}}.Begin(t.Context(), verify.Problem{}, nil)
+	var heard []string
+	e, _, err := Tooled{Tools: []Tool{echo{}, learner{heard: &heard}}}.Begin(t.Context(), verify.Problem{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +217,9 @@ func TestJournaled(t *testing.T) {
 	}
 	if want := (remembers{call(1, 2, "b"), call(2, 1, "b"), call(2, 3, "d")}); !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, want %+v", asked, want)
+	}
+	if want := []string{`called {"text":"b"}`, `told {"text":"b"} known`, `called {"text":"d"}`}; !reflect.DeepEqual(heard, want) {
+		t.Errorf("the session has heard %q, want %q", heard, want)
 	}
 }
 

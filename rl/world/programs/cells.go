@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -122,18 +123,32 @@ type session struct {
 // Close implements [world.Session].
 func (*session) Close() error { return nil }
 
-// Call implements [world.Session].
-func (s *session) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
+// Told implements [world.Learner].
+func (s *session) Told(args json.RawMessage, a world.Answer) {
+	if cell, err := cellOf(args); err == nil && !a.Failed {
+		s.cells = append(s.cells, cell)
+	}
+}
+
+// cellOf is the code of a call.
+func cellOf(args json.RawMessage) (string, error) {
 	var a struct {
 		Code string `toml:"code"`
 	}
-	if err := settings.DecodeJSON(args, &a); err != nil {
+	err := settings.DecodeJSON(args, &a)
+	if err == nil && a.Code == "" {
+		err = errors.New("code is missing")
+	}
+	return a.Code, err
+}
+
+// Call implements [world.Session].
+func (s *session) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
+	cell, err := cellOf(args)
+	if err != nil {
 		return tools.Mistaken(err.Error()), nil
 	}
-	if a.Code == "" {
-		return tools.Mistaken("code is missing"), nil
-	}
-	cells := append(s.cells[:len(s.cells):len(s.cells)], a.Code)
+	cells := append(s.cells[:len(s.cells):len(s.cells)], cell)
 	ran, err := s.language.run(cells, program.Limits{Timeout: s.Timeout, MemoryMB: s.MemoryMB, OutputKB: s.OutputKB})
 	if err != nil {
 		return world.Answer{}, fmt.Errorf("%w: %w", world.ErrUnable, err)

@@ -103,6 +103,24 @@ func TestPython(t *testing.T) {
 	}
 }
 
+// TestToldCells: a session that is told of earlier cells and their answers in place of being called goes on
+// from them. One that failed left nothing.
+func TestToldCells(t *testing.T) {
+	s, err := made(t, "javascript", nil).Open(t.Context(), verify.Problem{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, learns := s.(world.Learner)
+	if !learns {
+		t.Fatal("it cannot be told")
+	}
+	l.Told(json.RawMessage(`{"code":"const x = 7"}`), world.Answer{Text: "it prints nothing"})
+	l.Told(json.RawMessage(`{"code":"nothing()"}`), world.Answer{Text: "mistake", Failed: true})
+	if a, err := s.Call(t.Context(), json.RawMessage(`{"code":"console.log(x)"}`)); err != nil || a.Text != "7" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // TestJavaScript: as TestPython, and equal cells print the same, though they ask for chance and time.
 func TestJavaScript(t *testing.T) {
 	javascript := made(t, "javascript", func(o tools.Options) { o.(*cellOptions).Timeout = 0.5 })
