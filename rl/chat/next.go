@@ -20,7 +20,10 @@ func (f *Format) Next(ended bool, said []Message) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := f.beside(rest, said)
+	plain, err := f.beside(rest, said, func(said []Message) (string, error) {
+		_, rest, err := f.between(said)
+		return rest, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,37 +43,71 @@ func (f *Format) Next(ended bool, said []Message) ([]int, error) {
 // Plain are the token ids of a conversation up to where the assistant goes on, in which control tokens in
 // the texts of messages are text.
 func (f *Format) Plain(c Conversation) ([]int, error) {
-	r, err := f.render(c, true)
+	write := func(messages []Message) (string, error) {
+		c.Messages = messages
+		r, err := f.render(c, true)
+		return r.Text, err
+	}
+	said := c.Messages
+	written, err := write(said)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := f.beside(r.Text, c.Messages)
+	plain, err := f.beside(written, said, write)
 	if err != nil {
 		return nil, err
 	}
-	return f.tok.EncodeBeside(r.Text, plain...)
+	return f.tok.EncodeBeside(written, plain...)
 }
 
-// beside are the places of the texts of messages that have control tokens in what the template wrote.
-func (f *Format) beside(written string, said []Message) (plain []text.Range, err error) {
-	at := 0
+// beside are the places of the texts of messages that have control tokens in what the template wrote. To
+// find them, write writes the messages once more with a mark in place of each such text: what stands between
+// the marks is the template's, though a text looks like it.
+func (f *Format) beside(written string, said []Message, write func([]Message) (string, error)) (plain []text.Range, err error) {
+	mark := "mark"
+	for strings.Contains(written, mark) {
+		mark += "s"
+	}
+	marked := slices.Clone(said)
+	var texts []Message // that are marked
 	for i, m := range said {
-		if f.plain(m.fields, m.Text) == nil {
-			continue
+		if f.plain(m.fields, m.Text) != nil {
+			marked[i] = Say(m.Role, mark)
+			texts = append(texts, m)
 		}
-		words := strings.TrimSpace(m.Text)
-		from := strings.Index(written[at:], words)
-		if from < 0 { // some write it as JSON does
-			words = template.Quoted(m.Text)
-			from = strings.Index(written[at:], words)
+	}
+	if texts == nil {
+		return nil, nil
+	}
+	again, err := write(marked)
+	if err != nil {
+		return nil, err
+	}
+	between := strings.Split(again, mark)
+	rest, begins := strings.CutPrefix(written, between[0])
+	if !begins || len(between) != len(texts)+1 {
+		return nil, errors.New("a message has a control token, and the template does not write each message once and alike")
+	}
+	for i, m := range texts {
+		quoted := template.Quoted(m.Text)
+		words, after, found := first(rest, between[i+1], m.Text, strings.TrimSpace(m.Text), quoted[1:len(quoted)-1])
+		if !found {
+			return nil, fmt.Errorf("a message (%s) has a control token, and the template writes it in other words", m.Role)
 		}
-		if from < 0 {
-			return nil, fmt.Errorf("message %d (%s) has a control token, and the template writes it in other words", i+1, m.Role)
-		}
-		at += from
-		plain = append(plain, text.Range{From: at, To: at + len(words)})
+		from := len(written) - len(rest)
+		plain, rest = append(plain, text.Range{From: from, To: from + len(words)}), after
 	}
 	return plain, nil
+}
+
+// first is the first of some words that a text begins with before what follows them, and the text after both.
+func first(text, then string, words ...string) (word, after string, found bool) {
+	for _, word := range words { // some templates trim a text, and some write it as JSON does
+		if after, found = strings.CutPrefix(text, word+then); found {
+			return word, after, true
+		}
+	}
+	return "", "", false
 }
 
 // between is what the template writes after the text of an answer: the end of the turn, and all

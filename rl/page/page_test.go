@@ -121,6 +121,24 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestHeld: the page can read every log that a receipt has a hash of.
+func TestHeld(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "seed = 1\n")
+	logs := slices.Concat(record.Logs, record.SomeLogs)
+	for _, name := range logs {
+		write(t, dir, name, "{}\n")
+	}
+	runs, err := Open(dir)
+	must(t, err)
+	h := runs.Handler()
+	for _, name := range logs {
+		if r := get(t, h, "/run/run/"+name); r.StatusCode != 200 {
+			t.Errorf("%s: status %d", name, r.StatusCode)
+		}
+	}
+}
+
 // TestCompressed: answers of some size come in the encoding that the browser takes, and are the same
 // in each; parts of files and small answers come as they are.
 func TestCompressed(t *testing.T) {

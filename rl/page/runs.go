@@ -21,7 +21,7 @@ import (
 var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.AlertsFile, "result.json", "receipt.json"}
 
 // held are those that it only holds against the receipt.
-var held = []string{record.HeldOutFile, record.ScheduleFile, record.UpdatesFile}
+var held = slices.Concat([]string{record.HeldOutFile}, record.SomeLogs)
 
 // Runs are the runs that are shown.
 type Runs struct {

@@ -82,9 +82,6 @@ type Hash struct {
 	SHA256 string `json:"sha256"`
 }
 
-// logs are the logs that equal runs write alike.
-var logs = []string{record.MetricsFile, record.CompletionsFile, record.EvaluationsFile, record.HeldOutFile, record.TokensFile, record.AlertsFile}
-
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), its other models, and the device and version of the program that it ran on.
 // continued says where it went on with other lengths.
@@ -98,8 +95,8 @@ func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, m
 	if r.Data, err = dataHash(task, heldOut); err != nil {
 		return nil, err
 	}
-	names := slices.Clone(logs)
-	for _, name := range []string{record.ScheduleFile, record.UpdatesFile, record.CallsFile, store.ResultFile} { // not every run has them
+	names := slices.Clone(record.Logs)
+	for _, name := range append(slices.Clone(record.SomeLogs), store.ResultFile) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			names = append(names, name)
 		}

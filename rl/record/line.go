@@ -21,6 +21,12 @@ const (
 	UpdatesFile     = "updates.jsonl"    // of a run that has a stage with several updates a step
 )
 
+// Logs are the logs that equal runs write alike, and that a receipt has hashes of.
+var Logs = []string{MetricsFile, CompletionsFile, EvaluationsFile, HeldOutFile, TokensFile, AlertsFile}
+
+// SomeLogs are likewise, of the runs that have them.
+var SomeLogs = []string{ScheduleFile, UpdatesFile, CallsFile, JudgementsFile}
+
 // Completion is a line of CompletionsFile: a completion that a step learned from.
 type Completion struct {
 	Step      int      `json:"step"`             // of the run, from 1 on

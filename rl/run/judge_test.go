@@ -86,6 +86,9 @@ func TestJudged(t *testing.T) {
 	longer := []string{"stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=10"} // so that completions are text that the words of the task can write
 	must(t, trainText(t, dev, dir, text, false, longer...))
 	judgements, answers, unread := linesOf(t, filepath.Join(dir, record.JudgementsFile)), map[string]string{}, 0
+	if receipt, err := os.ReadFile(filepath.Join(dir, "receipt.json")); err != nil || !strings.Contains(string(receipt), `"judgements.jsonl"`) {
+		t.Errorf("the receipt has no hash of %s, %v", record.JudgementsFile, err)
+	}
 	asked := map[any]int{}
 	for _, line := range judgements {
 		asked[line["verifier"]]++
