@@ -20,7 +20,7 @@ tried against a judge whose faults are known: pay by it, and measure by the othe
 Row: that of the other verifier.
 
 Options
-verifier  the other verifier. Default "exact".
+verifier  the other verifier, none that asks a model. Default "exact".
 options   its options.
 errs      share of the completions whose verdict is turned round, 0 to 1. Default 0.1.
 seed      of the choice. Default 1.
@@ -38,7 +38,13 @@ Not scored where the other verifier does not score.
 				return nil, errors.New("option verifier is erring itself; accepted: another verifier")
 			}
 			inner, err := New(o.Verifier, o.Options)
-			return Erring{inner, o.Errs, o.Seed}, err
+			if err != nil {
+				return nil, err
+			}
+			if _, asks := inner.(Asking); asks {
+				return nil, fmt.Errorf("option verifier is %s, which asks a model; accepted: a verifier that judges by itself", o.Verifier)
+			}
+			return Erring{inner, o.Errs, o.Seed}, nil
 		},
 	})
 }

@@ -33,7 +33,7 @@ type JudgeOptions struct {
 	Checkpoint string // that has the models of a run; "": they are as the recipe opens them
 	Run        string // whose completions are judged; "": Rows
 	Rows       prompts.Part
-	Verifier   verify.Verifier // whose verdicts are the truth; nil: the run's, or the label of a row
+	Verifier   verify.Verifier // whose verdicts are the truth; nil: the run's, which a judge of the task has not, or the label of a row
 	Name       string          // of the one judge that is asked; "": all
 	Most       int             // completions, the last ones of a run
 	Examples   int             // that are shown
@@ -158,7 +158,10 @@ func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
 		n := len(out.groups) - 1
 		g := &out.groups[n]
 		g.Paths = append(g.Paths, rollout.Path{Text: line.Text})
-		truth := truthOf(line.Verdict)
+		var truth *bool
+		if j.Stage != nil { // else the line has what this judge said
+			truth = truthOf(line.Verdict)
+		}
 		if o.Verifier != nil {
 			truth = truthOf(o.Verifier.Verify(g.Problem, line.Text).Verdict)
 		}

@@ -18,7 +18,7 @@ import (
 type Model interface {
 	// Renderer writes what the model reads.
 	Renderer() *prompts.Renderer
-	// Room is how many tokens a question may have with its answer.
+	// Room is how many tokens a question may have with its answer, at most: a judge's own context may be less.
 	Room() int
 	// Version changes with the weights.
 	Version() any
@@ -126,7 +126,11 @@ func (s *sheet) written(q judge.Question) ([]int, error) {
 
 // fits refuses a question without room for its answer.
 func (s *sheet) fits(ids []int) error {
-	if n, room := len(ids)+s.longer, s.model.Room(); n > room {
+	room := s.model.Room()
+	if own := s.judge.Context; own > 0 {
+		room = min(room, own)
+	}
+	if n := len(ids) + s.longer; n > room {
 		return fmt.Errorf("the question has %d tokens with its answer; the judge has room for %d", n, room)
 	}
 	if len(ids) == 0 {

@@ -197,6 +197,48 @@ func TestUnshown(t *testing.T) {
 	}
 }
 
+// TestRoom: a judge's own context holds, whatever room the model has for another one; of completions that do
+// not fit together the longest are wrong, and the others are compared.
+func TestRoom(t *testing.T) {
+	f := newFake(t)
+	f.says = func(string) float64 { return 0 }
+	long := strings.Repeat("long ", 30)
+	for context, want := range map[string]string{`,"context":60`: verify.Wrong, `,"context":300`: verify.Graded, "": verify.Graded} {
+		j := made(t, `{"model":"m","source":"{completion}","read":{"yes":1,"no":0}`+context+`}`)
+		if v := verdictsOf(t, f.panel(), j, about("?", long))[0][0]; v.Verdict != want {
+			t.Errorf("context %q: %+v", context, v)
+		}
+	}
+	f.writes = func(string, int) judge.Said { return judge.Said{Text: "Best: 2, 1, 3", Tokens: 4, Ended: true} }
+	plain, err := f.renderer.Plain(long + "|" + strings.Repeat("5", 30)) // one long completion and some more
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := strings.TrimSuffix(long, "long ")
+	for _, options := range []string{
+		`{"model":"m","source":"{list}","shows":"group","read":"Best: (.*)","max_tokens":1}`,
+		`{"model":"m","source":"{a}|{b}","shows":"pairs","read":{"1":1,"2":0}}`,
+		`{"model":"m","source":"{a}|{b}","shows":"pairs","against":"anchor","read":{"1":1,"2":0}}`,
+	} {
+		f.room = len(plain)
+		all := verdictsOf(t, f.panel(), made(t, options), about("?", long, "4", middle, "42"))[0]
+		for i, v := range all {
+			if v.Verdict == verify.NotScored {
+				t.Errorf("%s: completion %d: %+v", options, i, v)
+			}
+		}
+		if v := all[0]; v.Verdict != verify.Wrong || !strings.Contains(v.Reason, "it cannot be shown to m beside others: the question has ") {
+			t.Errorf("%s: the longest: %+v", options, v)
+		}
+	}
+	f.room = 1000
+	for _, options := range []string{`{"model":"m","source":"{list}","shows":"group","read":"Best: (.*)"}`, `{"model":"m","source":"{a}|{b}","shows":"pairs","read":{"1":1,"2":0}}`} {
+		if v := verdictsOf(t, f.panel(), made(t, options), about("?", "42"))[0][0]; v.Verdict != verify.NotScored || v.Reason != "there is no other completion to compare it with" || v.Opinions != nil {
+			t.Errorf("%s: one alone: %+v", options, v)
+		}
+	}
+}
+
 // TestMemory: equal questions are asked once, and again after the weights have changed; a seed is a function
 // of what is shown and of the run, whatever stands beside it.
 func TestMemory(t *testing.T) {

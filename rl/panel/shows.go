@@ -122,7 +122,6 @@ type duel struct {
 	equal  bool // their texts are: a tie
 	ab, ba judge.Question
 	at     [2]int // places in the sheet
-	why    string // it cannot be asked; "": it can
 }
 
 // rounds are the comparisons of a group.
@@ -150,51 +149,113 @@ func (s *sheet) pairs(groups []rollout.Group) func([]spoken) [][]verify.Verdict 
 func (s *sheet) rounds(g *rollout.Group, group int) rounds {
 	n := len(g.Paths)
 	r := rounds{settled: make([]*verify.Verdict, n)}
-	compare := func(a, b string) ([]judge.Question, error) {
-		q, err := s.judge.Compare(g.Problem, a, b)
+	compare := func(texts ...string) ([]judge.Question, error) {
+		q, err := s.judge.Compare(g.Problem, texts[0], texts[1])
 		return []judge.Question{q}, err
 	}
-	for i, p := range g.Paths {
-		q, err := compare(p.Text, "")
-		if err == nil {
-			_, err = s.written(q[0])
+	one := func(text string) ([]judge.Question, error) { return compare(text, "") }
+	lengths := s.alone(g, r.settled, one)
+	pairs := func() (all [][2]int) { // of the completions that are left
+		left := left(r.settled)
+		for k, a := range left {
+			for _, b := range left[k+1:] {
+				if s.judge.Against != judge.Anchor || k == 0 {
+					all = append(all, [2]int{a, b})
+				}
+			}
 		}
-		if err != nil {
-			v := s.unshown(g.Problem, err, func() ([]judge.Question, error) { return compare("", "") })
-			r.settled[i] = &v
+		return all
+	}
+	asks := map[[2]int]asked{}
+	fit := func(order [2]int) error {
+		if _, known := asks[order]; known || g.Paths[order[0]].Text == g.Paths[order[1]].Text {
+			return nil
+		}
+		q, err := compare(g.Paths[order[0]].Text, g.Paths[order[1]].Text)
+		var ids []int
+		if err == nil {
+			ids, err = s.written(q[0])
+		}
+		if err == nil {
+			q[0].About = fmt.Sprintf("%d>%d", order[0]+1, order[1]+1)
+			asks[order] = asked{q[0], ids}
+		}
+		return err
+	}
+	for again := true; again; {
+		again = false
+		for _, p := range pairs() {
+			err := fit(p)
+			if err == nil {
+				err = fit([2]int{p[1], p[0]})
+			}
+			if again = err != nil; again {
+				s.leaveOut(r.settled, longest(p[:], lengths), err)
+				break
+			}
 		}
 	}
-	for a := range n {
-		for b := a + 1; b < n; b++ {
-			if r.settled[a] != nil || r.settled[b] != nil || s.judge.Against == judge.Anchor && a > 0 {
-				continue
-			}
-			d := duel{a: a, b: b, equal: g.Paths[a].Text == g.Paths[b].Text}
-			for k, order := range [][2]int{{a, b}, {b, a}} {
-				if d.equal || d.why != "" {
-					break
-				}
-				q, err := s.judge.Compare(g.Problem, g.Paths[order[0]].Text, g.Paths[order[1]].Text)
-				var ids []int
-				if err == nil {
-					ids, err = s.written(q)
-				}
-				if err != nil {
-					d.why = err.Error()
-					break
-				}
-				q.About = fmt.Sprintf("%d>%d", order[0]+1, order[1]+1)
-				d.at[k] = s.put(ids, group)
-				if k == 0 {
-					d.ab = q
-				} else {
-					d.ba = q
-				}
-			}
-			r.duels = append(r.duels, d)
+	for _, p := range pairs() {
+		d := duel{a: p[0], b: p[1], equal: g.Paths[p[0]].Text == g.Paths[p[1]].Text}
+		if !d.equal {
+			ab, ba := asks[p], asks[[2]int{p[1], p[0]}]
+			d.ab, d.ba, d.at = ab.question, ba.question, [2]int{s.put(ab.ids, group), s.put(ba.ids, group)}
 		}
+		r.duels = append(r.duels, d)
 	}
 	return r
+}
+
+// asked is a question with its ids.
+type asked struct {
+	question judge.Question
+	ids      []int
+}
+
+// alone settles the completions that cannot be shown even without the others, and returns how many tokens
+// the questions about each alone have.
+func (s *sheet) alone(g *rollout.Group, settled []*verify.Verdict, about func(text string) ([]judge.Question, error)) (lengths []int) {
+	lengths = make([]int, len(g.Paths))
+	for i, p := range g.Paths {
+		q, err := about(p.Text)
+		var ids []int
+		if err == nil {
+			ids, err = s.written(q[0])
+		}
+		if lengths[i] = len(ids); err != nil {
+			v := s.unshown(g.Problem, err, func() ([]judge.Question, error) { return about("") })
+			settled[i] = &v
+		}
+	}
+	return lengths
+}
+
+// left are the paths that are not settled.
+func left(settled []*verify.Verdict) (out []int) {
+	for i, v := range settled {
+		if v == nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// longest is the path with the most tokens, the last one of several.
+func longest(paths, lengths []int) int {
+	most := paths[0]
+	for _, p := range paths {
+		if lengths[p] >= lengths[most] {
+			most = p
+		}
+	}
+	return most
+}
+
+// leaveOut settles a path that cannot be shown beside others: it is wrong, so that none of them is not
+// scored because of it.
+func (s *sheet) leaveOut(settled []*verify.Verdict, path int, err error) {
+	v := s.judge.TooLong("it cannot be shown to %s beside others: %v", s.judge.Model, err)
+	settled[path] = &v
 }
 
 // compared are the verdicts of a group whose pairs were asked about.
@@ -203,10 +264,6 @@ func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Ve
 	outcomes, opinions, why := make([][]float64, n), make([][]verify.Opinion, n), make([]string, n)
 	for _, d := range r.duels {
 		x, y := 0.5, 0.5 // of a and of b, as each is counted wherever it stands
-		if d.why != "" {
-			why[d.a], why[d.b] = d.why, d.why
-			continue
-		}
 		if !d.equal {
 			first, second := s.opinions(d.at[0], said[d.at[0]], d.ab, g.Problem), s.opinions(d.at[1], said[d.at[1]], d.ba, g.Problem)
 			ab, _, _, reason := judge.Votes(first)
@@ -247,9 +304,6 @@ func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Ve
 				above++
 			}
 		}
-		if why[i] == "" {
-			why[i] = "there is no other completion to compare it with"
-		}
 		out[i] = s.judge.Among(outcomes[i], above, opinions[i], why[i])
 	}
 	return out
@@ -261,7 +315,6 @@ type order struct {
 	shown    []int             // paths that are shown, in their order
 	question judge.Question
 	at       int
-	why      string
 }
 
 // orders puts the questions about groups.
@@ -275,8 +328,8 @@ func (s *sheet) orders(groups []rollout.Group) func([]spoken) [][]verify.Verdict
 		for g, o := range all {
 			out[g] = make([]verify.Verdict, len(groups[g].Paths))
 			var places []int
-			opinion := verify.Opinion{Why: o.why}
-			if o.why == "" {
+			var opinion verify.Opinion
+			if len(o.shown) > 1 {
 				places, opinion = s.judge.OfOrder(o.question, said[o.at].said[0], len(o.shown))
 				opinion.Question = s.name(o.at)
 			}
@@ -304,31 +357,22 @@ func (s *sheet) order(g *rollout.Group, group int) order {
 		q, err := s.judge.List(g.Problem, texts)
 		return []judge.Question{q}, err
 	}
-	var texts []string
-	for i, p := range g.Paths {
-		q, err := list(p.Text)
+	lengths := s.alone(g, o.settled, func(text string) ([]judge.Question, error) { return list(text) })
+	for o.shown = left(o.settled); len(o.shown) > 1; o.shown = left(o.settled) {
+		var texts []string
+		for _, i := range o.shown {
+			texts = append(texts, g.Paths[i].Text)
+		}
+		q, err := list(texts...)
+		var ids []int
 		if err == nil {
-			_, err = s.written(q[0])
+			ids, err = s.written(q[0])
 		}
-		if err != nil {
-			v := s.unshown(g.Problem, err, func() ([]judge.Question, error) { return list("") })
-			o.settled[i] = &v
-			continue
+		if err == nil {
+			o.question, o.at = q[0], s.put(ids, group)
+			return o
 		}
-		o.shown, texts = append(o.shown, i), append(texts, p.Text)
+		s.leaveOut(o.settled, longest(o.shown, lengths), err)
 	}
-	if o.why = "none of its completions can be shown"; len(texts) == 0 {
-		return o
-	}
-	q, err := list(texts...)
-	var ids []int
-	if err == nil {
-		ids, err = s.written(q[0])
-	}
-	if err != nil {
-		o.why = err.Error()
-		return o
-	}
-	o.why, o.question, o.at = "", q[0], s.put(ids, group)
 	return o
 }

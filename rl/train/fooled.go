@@ -29,25 +29,26 @@ func Fooled(ctx context.Context, p Parts, stage int) (notes []string, err error)
 		if j.Stage != st || j.MaxFooled == 1 {
 			continue
 		}
-		worst, earned, tries, err := fooled(ctx, p, stage, j)
+		groups, cheats := attacked(p, stage, j)
+		if groups == nil {
+			return nil, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and the rows have none", lines.ErrInput, j.Name)
+		}
+		verdicts, err := p.Collector.Judges.Judge(ctx, j.Judge, groups)
 		if err != nil {
 			return nil, err
 		}
-		where := fmt.Sprintf("verifier %s pays %s %.2f of what it pays a right answer", j.Name, terminal.Quote(worst.Text), earned)
-		if earned > j.MaxFooled {
-			err := fmt.Errorf("%w: %s (the attack %s); max_fooled is %v", lines.ErrInput, where, worst.Attack, j.MaxFooled)
-			return nil, hint.With(err, "train the judge on such answers as bad ones, ask it otherwise, or raise max_fooled")
+		note, err := fooled(j, verdicts, cheats)
+		if err != nil {
+			return nil, err
 		}
-		notes = append(notes, fmt.Sprintf("%s: the best of %d attacks", where, tries))
+		notes = append(notes, note)
 	}
 	return notes, nil
 }
 
-// fooled is the attack text that earns the most, as a share of what right answers are paid, of how many.
-func fooled(ctx context.Context, p Parts, stage int, j recipe.Judging) (worst audit.Cheat, earned float64, tries int, err error) {
+// attacked are groups of a right answer and then the attacks, and these.
+func attacked(p Parts, stage int, j recipe.Judging) (groups []rollout.Group, cheats [][]audit.Cheat) {
 	rows := prompts.Step(p.Source, p.Recipe.Seed, random.Stream(random.Judge, stage+1), 0, fooledRows)
-	var groups []rollout.Group
-	var cheats [][]audit.Cheat
 	for i, row := range rows {
 		right, found := p.right(row, random.At(p.Recipe.Seed, random.Stream(random.Judge, stage+1), uint64(1<<32+i)))
 		if !found {
@@ -60,31 +61,48 @@ func fooled(ctx context.Context, p Parts, stage int, j recipe.Judging) (worst au
 		}
 		groups, cheats = append(groups, g), append(cheats, all)
 	}
-	if groups == nil {
-		return worst, 0, 0, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and the rows have none", lines.ErrInput, j.Name)
-	}
-	verdicts, err := p.Collector.Judges.Judge(ctx, j.Judge, groups)
-	if err != nil {
-		return worst, 0, 0, err
-	}
+	return groups, cheats
+}
+
+// fooled says what the attack that earns the most is paid, as a share of what right answers are. verdicts are
+// those of a right answer and of the attacks, in each group.
+func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Cheat) (note string, err error) {
 	var right meanScore
 	paid := map[string]*meanScore{}
 	var order []audit.Cheat
 	for g, all := range verdicts {
 		right.add(all[0])
 		for i, c := range cheats[g] {
-			if tries++; paid[c.Text] == nil {
+			if paid[c.Text] == nil {
 				paid[c.Text] = &meanScore{}
 				order = append(order, c)
 			}
 			paid[c.Text].add(all[1+i])
 		}
 	}
-	if !(right.of() > 0) {
-		return worst, 0, 0, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and these are paid %v", lines.ErrInput, j.Name, right.of())
+	const against = "max_fooled holds attacks against right answers, and"
+	switch {
+	case right.n == 0:
+		return "", fmt.Errorf("%w: verifier %s: %s none of these could be scored: %s", lines.ErrInput, j.Name, against, verdicts[0][0].Reason)
+	case !(right.of() > 0):
+		return "", fmt.Errorf("%w: verifier %s: %s these are paid %v", lines.ErrInput, j.Name, against, right.of())
 	}
-	at := slices.MaxFunc(order, func(a, b audit.Cheat) int { return cmp.Compare(paid[a.Text].of(), paid[b.Text].of()) })
-	return at, paid[at.Text].of() / right.of(), tries, nil
+	scored := slices.DeleteFunc(slices.Clone(order), func(c audit.Cheat) bool { return paid[c.Text].n == 0 })
+	if len(scored) == 0 {
+		return fmt.Sprintf("verifier %s pays no attack: none of %d could be scored", j.Name, len(order)), nil
+	}
+	worst := slices.MaxFunc(scored, func(a, b audit.Cheat) int { return cmp.Compare(paid[a.Text].of(), paid[b.Text].of()) })
+	earned := paid[worst.Text].of() / right.of()
+	note = fmt.Sprintf("verifier %s pays %s %.2f of what it pays a right answer", j.Name, terminal.Quote(worst.Text), earned)
+	if earned > j.MaxFooled {
+		err := fmt.Errorf("%w: %s (the attack %s); max_fooled is %v", lines.ErrInput, note, worst.Attack, j.MaxFooled)
+		return "", hint.With(err, "train the judge on such answers as bad ones, ask it otherwise, or raise max_fooled")
+	}
+	note += fmt.Sprintf(": the best of %d attacks", len(order))
+	if unread := len(order) - len(scored); unread > 0 {
+		note += fmt.Sprintf(", %d of which could not be scored", unread)
+	}
+	return note, nil
 }
 
 // right is a right answer to a row: one of the task's demonstrations, or the reference.

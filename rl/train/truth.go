@@ -23,16 +23,20 @@ func truthMetrics(cs []Completion, row metrics.Row) {
 	}
 }
 
-// unreadMetrics say how much of what the judges of a stage said could not be read.
+// unreadMetrics say how much of what the judges of a stage, and of the task, said could not be read.
 func unreadMetrics(st *recipe.Stage, cs []Completion, row metrics.Row) {
-	for k, v := range st.Verifiers {
+	names := []string{"task"}
+	for _, v := range st.Verifiers {
+		names = append(names, v.Name)
+	}
+	for k, name := range names {
 		asked, unread := 0, 0
 		for i := range cs {
 			verdicts := cs[i].Path().Verdicts
-			if k+1 >= len(verdicts) {
+			if k >= len(verdicts) {
 				continue
 			}
-			for _, o := range verdicts[k+1].Opinions {
+			for _, o := range verdicts[k].Opinions {
 				asked++
 				if o.Reading == nil {
 					unread++
@@ -40,7 +44,7 @@ func unreadMetrics(st *recipe.Stage, cs []Completion, row metrics.Row) {
 			}
 		}
 		if asked > 0 {
-			row["judge/unread/"+v.Name] = float64(unread) / float64(asked)
+			row["judge/unread/"+name] = float64(unread) / float64(asked)
 		}
 	}
 }

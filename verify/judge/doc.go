@@ -2,10 +2,10 @@
 //
 //	row, completion ── Ask, Compare, List ──> questions (texts) ── a model ──> what it says
 //	                                                                               │
-//	                       verdict <── Each, Between, Among <── answers <── Of... ─┘
+//	                     verdict <── Verdict, Among, Placed <── answers <── Of... ─┘
 //
 // It is pure: it writes questions and reads what a model said, and knows no model. Who has one asks:
-// package rl/judge in a run. [Judge.Verify] alone therefore scores nothing.
+// package rl/panel in a run. [Judge.Verify] alone therefore scores nothing.
 //
 // # Shows
 //
@@ -23,7 +23,8 @@
 // An answer without a match, out of range, cut at its limit, or that repeats its question is unread. A
 // verdict of which more than half of the votes are unread is not scored, with the reason, and never 0. A
 // question that is too long for the judge, or that its tokenizer cannot write, because of the completion,
-// is wrong: a policy must not be able to leave itself out.
+// is wrong: a policy must not be able to leave itself out. Of completions that do not fit into one
+// question the longest are, until the others fit.
 //
 // A Judge is immutable and safe for concurrent use.
 package judge

@@ -160,8 +160,20 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%q by number: %+v", text, o)
 		}
 	}
+	if o := reader.OfDrawn(q, verify.Problem{Answer: "42"}, Said{Ended: true}); o.Reading != nil || o.Why == "" { // no answer, rather than a wrong one
+		t.Errorf("nothing by number: %+v", o)
+	}
 	if o := reader.OfDrawn(q, verify.Problem{}, Said{Text: "42", Ended: true}); o.Reading != nil || o.Why == "" {
 		t.Errorf("no reference: %+v", o)
+	}
+}
+
+// TestErringJudge: the verifier that errs on purpose has no model to ask, so that it would never score.
+func TestErringJudge(t *testing.T) {
+	options := map[string]any{"model": "m", "source": "{completion}", "read": "head"}
+	_, err := verify.New("erring", map[string]any{"verifier": Name, "options": options})
+	if err == nil || !strings.Contains(err.Error(), "option verifier is judge, which asks a model; accepted: a verifier that judges by itself") {
+		t.Error(err)
 	}
 }
 
@@ -201,6 +213,11 @@ func TestVerdicts(t *testing.T) {
 	if v.Score != (0.5+3)/4 || v.Verdict != verify.Graded || v.Values["1"] != 0.5 || v.Values["2"] != 1 || v.Values["spread"] != 1 || v.Values["unread"] != 0 || len(v.Opinions) != 4 || v.Opinions[2].About != "2" {
 		t.Errorf("items: %+v", v)
 	}
+	headed := opinions(0.25)
+	headed[0].Raw = headed[0].Reading
+	if v := items.Verdict(qs, [][]verify.Opinion{headed, headed}); len(v.Values) != 4 || v.Values["2"] != 0.25 {
+		t.Errorf("items by a head: %+v", v) // raw would be that of one of them
+	}
 	if v := items.Verdict(qs, [][]verify.Opinion{opinions(0, 1), opinions(nan, nan)}); v.Verdict != verify.NotScored || !math.IsNaN(v.Score) || v.Reason != "the answer of m is unreadable: no match" || len(v.Opinions) != 4 {
 		t.Errorf("an unread item: %+v", v)
 	}
@@ -223,6 +240,12 @@ func TestVerdicts(t *testing.T) {
 	}
 	if v := list.Placed(2, 3, o); v.Score != 0.5 || v.Values["place"] != 2 {
 		t.Errorf("second of three: %+v", v)
+	}
+	if v := list.Placed(1, 1, o); v.Verdict != verify.NotScored || v.Reason != alone {
+		t.Errorf("one alone: %+v", v)
+	}
+	if v := items.Among(nil, 0, nil, ""); v.Verdict != verify.NotScored || v.Reason != alone {
+		t.Errorf("none to compare it with: %+v", v)
 	}
 	for _, text := range []string{"First 3 > 1", "First 3 1 1", "First 4 1 2", "First 1 2 3 2", "Third", "First "} {
 		if places, o := list.OfOrder(q, Said{Text: text, Ended: true}, 3); places != nil || o.Why == "" || list.Placed(0, 3, o).Verdict != verify.NotScored {

@@ -74,8 +74,8 @@ shows       what a question is about. "each": a completion. "items": a completio
             Default "each".
 items       with "items": the row's list. Its entries are texts, or objects with ask, a text, and
             points, a weight above 0. The score is the share of the points.
-against     with "pairs": "all" other completions of the prompt, or "anchor", the first one.
-            Default "all".
+against     with "pairs": "all" other completions of the prompt, or "anchor", the first one that can
+            be shown. Default "all".
 prompt      a file with the question. In braces: {question}, {answer}, {completion}, {row.NAME} of
             the row; {item} with "items"; {a} and {b} with "pairs"; {list} with "group". {{ and }}
             are braces. Without it the conversation itself is shown, which only a head can read.
@@ -86,8 +86,8 @@ read        "head": what the model's head says; the score is its sigmoid, and NA
             mean of the values, weighted by the probabilities of these texts as the answer; NAME.mass
             is what these probabilities sum to. For these two no token is drawn. A regular expression
             (RE2): the number in its last match in what the model writes, of its group if it has one.
-            Or the name of a verifier, which judges what the model writes. With "pairs" the score says
-            how far a is better; with "group" the match lists the numbers of the completions, the best
+            Or the name of a verifier, which judges what the model writes; if it finds no answer there,
+            that is unread. With "pairs" the score says how far a is better; with "group" the match lists the numbers of the completions, the best
             first.
 between     the range of the number of a regular expression, which becomes 0 to 1; a number outside is
             unread. Default [0, 1].
@@ -96,9 +96,10 @@ max_tokens  longest answer that is drawn; one that is cut is unread. Default 256
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
 context     longest question with its answer, in tokens of the judge. Default: max_prompt_tokens, the
             longest completion, a token for each byte of the prompt file, and max_tokens; for pairs and
-            groups with as many completions as are shown.
+            groups with as many completions as are shown. What is longer is wrong; of several
+            completions that are shown together the longest, until the others fit.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
-            largest accepted share of what these are paid. Default 1: no test.
+            largest accepted share of what these are paid. In [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),

@@ -65,7 +65,8 @@ func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinio
 		a.Why = "the answer repeats the question"
 	case j.reader != nil:
 		v := verify.Guard(func() verify.Verdict { return j.reader.Verify(row, said.Text) })
-		if x = v.Score; v.Verdict == verify.NotScored || math.IsNaN(x) {
+		x = v.Score
+		if unfound := v.Verdict == verify.Wrong && v.Extracted == ""; unfound || v.Verdict == verify.NotScored || math.IsNaN(x) {
 			a.Why = v.Reason
 		}
 	default:
@@ -195,7 +196,7 @@ func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.V
 		return v
 	}
 	for _, a := range answers {
-		if a.Raw != nil {
+		if a.Raw != nil && j.Shows != Items {
 			values["raw"] = *a.Raw
 		}
 		if a.Mass != nil && j.Shows != Items {
@@ -238,8 +239,12 @@ func Duel(ab, ba float64) float64 {
 }
 
 // Among is the verdict about a completion that was compared with others: outcomes are those of its duels
-// that could be read, and above how many completions of the prompt have a better mean.
+// that could be read, above how many completions of the prompt have a better mean, and why says why none
+// could be read; "": nothing was asked.
 func (j *Judge) Among(outcomes []float64, above int, answers []verify.Opinion, why string) verify.Verdict {
+	if len(outcomes) == 0 && why == "" {
+		return verify.Abstain(alone)
+	}
 	if len(outcomes) == 0 {
 		none := verify.Abstain("the answer of %s is unreadable: %s", j.Model, why)
 		none.Opinions = answers
@@ -256,17 +261,20 @@ func (j *Judge) Among(outcomes []float64, above int, answers []verify.Opinion, w
 	return j.scored(v, sum/float64(len(outcomes)))
 }
 
+// alone is why a completion without another one to compare it with is not scored.
+const alone = "there is no other completion to compare it with"
+
 // Placed is the verdict about a completion in an order of n.
 func (j *Judge) Placed(place, n int, a verify.Opinion) verify.Verdict {
+	if n == 1 {
+		return verify.Abstain(alone)
+	}
 	if place == 0 {
 		none := verify.Abstain("the answer of %s is unreadable: %s", j.Model, a.Why)
 		none.Opinions = []verify.Opinion{a}
 		return none
 	}
-	x := 1.0
-	if n > 1 {
-		x = float64(n-place) / float64(n-1)
-	}
+	x := float64(n-place) / float64(n-1)
 	a.Reading = &x
 	return j.scored(verify.Verdict{Rule: rule, Opinions: []verify.Opinion{a}, Values: map[string]float64{"place": float64(place)}}, x)
 }
