@@ -11,20 +11,23 @@ import (
 
 // Call is a line of CallsFile: a call of a tool that is not pure, or what was answered to it. The
 // answer to a call with effects has a line before it, its intent, which is written before the call is made.
+// A turn that had no reply has a line of its own.
 type Call struct {
-	Purpose int    `json:"purpose"`          // of the episode: 2 a completion of a step, 4 one of an evaluation; internal/random/purpose.go has the others
-	Stage   int    `json:"stage"`            // its index in the recipe
-	Step    int    `json:"step"`             // of the stage
-	Stream  uint32 `json:"stream"`           // tells the episodes of a step apart
-	Greedy  bool   `json:"greedy,omitempty"` // the episode is drawn greedily
-	Turn    int    `json:"turn"`             // from 1
-	Number  int    `json:"call"`             // of the calls of the turn, from 1
-	Tool    string `json:"tool"`             // its name
-	Args    string `json:"args"`             // SHA-256 of the arguments, in hexadecimal digits
-	Intent  bool   `json:"intent,omitempty"` // the call is about to be made
-	Answer  string `json:"answer,omitempty"` // what the tool said
-	Failed  bool   `json:"failed,omitempty"` // the call was a mistake, which the answer explains
-	Sum     string `json:"sum,omitempty"`    // SHA-256 of the sum of the line before and of this line without it
+	Purpose int    `json:"purpose"`           // of the episode: 2 a completion of a step, 4 one of an evaluation; internal/random/purpose.go has the others
+	Stage   int    `json:"stage"`             // its index in the recipe
+	Step    int    `json:"step"`              // of the stage
+	Stream  uint32 `json:"stream"`            // tells the episodes of a step apart
+	Greedy  bool   `json:"greedy,omitempty"`  // the episode is drawn greedily
+	Turn    int    `json:"turn"`              // from 1
+	Number  int    `json:"call"`              // of the calls of the turn, from 1; 0: the line is about the turn
+	Tool    string `json:"tool"`              // its name
+	Args    string `json:"args"`              // SHA-256 of the arguments, in hexadecimal digits
+	Intent  bool   `json:"intent,omitempty"`  // the call is about to be made
+	Answer  string `json:"answer,omitempty"`  // what the tool said
+	Failed  bool   `json:"failed,omitempty"`  // the call was a mistake, which the answer explains
+	Refused bool   `json:"refused,omitempty"` // the turn broke its tools twice, and its policy was told that there is no answer
+	Fault   string `json:"fault,omitempty"`   // why the turn had no reply, and its episode is not scored
+	Sum     string `json:"sum,omitempty"`     // SHA-256 of the sum of the line before and of this line without it
 }
 
 // Chained is a line whose sum follows that of the line before it; "" before the first.

@@ -53,33 +53,57 @@ func (e *episode) leave() {
 	}
 }
 
-// tell tells the world of a turn and returns its reply, or why there is none: the world is broken.
+// tell tells the world of a turn and returns its reply, or why there is none: the world is broken. A journal
+// keeps that there was none, so that a run that is repeated comes to the same without its tools.
 func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
+	c, can := e.World.(world.Checked)
+	if e.journal != nil {
+		switch why, known := e.journal.Fault(t.At); {
+		case known && why == "" && can:
+			return c.Refused(t), nil
+		case known:
+			return world.Reply{}, errors.New(why)
+		}
+	}
 	reply, broken := e.ask(ctx, t)
-	if c, can := e.World.(world.Checked); broken != nil && can && !nobodys(broken) {
-		reply, broken = e.again(ctx, c, t, broken)
+	refused := false
+	if broken != nil && can && !nobodys(broken) {
+		reply, refused, broken = e.again(ctx, c, t, broken)
+	}
+	if e.journal == nil || ctx.Err() != nil || errors.Is(broken, world.ErrOnce) || errors.Is(broken, world.ErrJournal) {
+		return reply, broken
+	}
+	var err error
+	switch {
+	case broken != nil:
+		err = e.journal.Failed(t.At, broken.Error())
+	case refused:
+		err = e.journal.Failed(t.At, "")
+	}
+	if err != nil {
+		return world.Reply{}, err
 	}
 	return reply, broken
 }
 
 // again tells a fresh episode of a turn that broke one: first of the turns before it, if the canary
-// lives.
-func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, broken error) (world.Reply, error) {
+// lives. refused says that the turn breaks that one too.
+func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, broken error) (reply world.Reply, refused bool, err error) {
 	_, dead := within(ctx, e.Clock, func(ctx context.Context) (none struct{}, err error) { return none, c.Canary(ctx) }, func(struct{}) {})
 	if dead != nil {
-		return world.Reply{}, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
+		return reply, false, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
 	}
 	if err := e.replay(ctx); err != nil {
-		return world.Reply{}, err
+		return reply, false, err
 	}
 	reply, second := e.ask(ctx, t)
 	if second == nil || nobodys(second) {
-		return reply, second
+		return reply, false, second
 	}
 	if err := e.replay(ctx); err != nil {
-		return world.Reply{}, err
+		return reply, false, err
 	}
-	return c.Refused(t), nil
+	return c.Refused(t), true, nil
 }
 
 // nobodys says that an error is not the policy's doing, however often it comes: a tool cannot be run, a call cannot

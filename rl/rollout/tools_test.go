@@ -43,8 +43,40 @@ func (o onceOnly) Answer(a world.Asked, call func() (world.Answer, error)) (worl
 	return call()
 }
 
+func (onceOnly) Fault(int) (string, bool) { return "", false }
+
+func (onceOnly) Failed(int, string) error { return nil }
+
+// diary is a journal of one episode in memory.
+type diary struct {
+	answers map[[2]int]world.Answer
+	faults  map[int]string
+}
+
+func (d diary) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
+	at := [2]int{a.Turn, a.Number}
+	if known, there := d.answers[at]; there {
+		return known, nil
+	}
+	answer, err := call()
+	if err == nil {
+		d.answers[at] = answer
+	}
+	return answer, err
+}
+
+func (d diary) Fault(turn int) (string, bool) {
+	why, known := d.faults[turn]
+	return why, known
+}
+
+func (d diary) Failed(turn int, why string) error {
+	d.faults[turn] = why
+	return nil
+}
+
 // TestToolFaults: what comes of an episode whose tool fails, by whose doing it is. What a policy wrote is
-// scored, and what no policy can help is not.
+// scored, and what no policy can help is not. Who knows the journal comes to the same without the tool.
 func TestToolFaults(t *testing.T) {
 	lost, dead := errors.New("lost"), errors.New("2 and 2 are 5")
 	const (
@@ -81,8 +113,11 @@ func TestToolFaults(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				second := 0
+				second, calls := 0, 0
 				tool := breaking{dead: x.dead, call: func(args string) (world.Answer, error) {
+					if calls++; calls <= 0 {
+						t.Errorf("it is called though the journal knows: %s", args)
+					}
 					if args == `"a"` {
 						return world.Answer{Text: "+"}, nil
 					}
@@ -100,6 +135,8 @@ func TestToolFaults(t *testing.T) {
 				var encoded []string
 				c := playing(w, 9, 999, nil, &encoded)
 				c.Episodes.Clock = 2 * time.Second
+				known := diary{map[[2]int]world.Answer{}, map[int]string{}}
+				c.Episodes.Journal = func(random.Key, bool) world.Journal { return known }
 				if x.kept {
 					c.Episodes.Journal = func(random.Key, bool) world.Journal { return onceOnly{map[[2]int]bool{}} }
 				}
@@ -117,6 +154,16 @@ func TestToolFaults(t *testing.T) {
 					}
 				}
 				time.Sleep(2 * time.Hour)
+				if x.kept {
+					return
+				}
+				calls = -99
+				if groups, err = c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{}); err != nil {
+					t.Fatal(err)
+				}
+				if got, again := pathText(&groups[0], 0), groups[0].Paths[0].Verdict(); got != x.want || again.Verdict != v.Verdict || again.Reason != v.Reason {
+					t.Errorf("by the journal %q, %+v; want %q, %+v", got, again, x.want, v)
+				}
 			})
 		})
 	}
@@ -137,6 +184,10 @@ func TestJournalFails(t *testing.T) {
 }
 
 type unwritten struct{}
+
+func (unwritten) Fault(int) (string, bool) { return "", false }
+
+func (unwritten) Failed(int, string) error { return world.ErrJournal }
 
 func (unwritten) Answer(world.Asked, func() (world.Answer, error)) (world.Answer, error) {
 	return world.Answer{}, world.ErrJournal

@@ -39,12 +39,17 @@ func placeOf(c record.Call) record.Call {
 	return record.Call{Purpose: c.Purpose, Stage: c.Stage, Step: c.Step, Stream: c.Stream, Greedy: c.Greedy, Turn: c.Turn, Number: c.Number}
 }
 
+// comesAt says whether a line is of a position or what comes after it.
+func comesAt(line record.Call, from train.Position) bool {
+	return line.Stage > from.Stage || line.Stage == from.Stage && line.Step >= from.Step
+}
+
 // open reads what a run folder has of calls, from a position on, and opens the log.
 func (c *calls) open(folder *store.Run, from train.Position) (err error) {
 	c.known = map[record.Call]record.Call{}
 	file := filepath.Join(folder.Dir(), record.CallsFile)
 	c.sum, err = record.EachCall(file, func(line record.Call) error {
-		if line.Stage > from.Stage || line.Stage == from.Stage && line.Step >= from.Step {
+		if comesAt(line, from) {
 			c.known[placeOf(line)] = line
 		}
 		return nil
@@ -56,24 +61,22 @@ func (c *calls) open(folder *store.Run, from train.Position) (err error) {
 	return err
 }
 
-// forget leaves out what was answered in the evaluation after a stage that is longer now: that evaluation
-// is made of another policy.
-func (c *calls) forget(folder *store.Run, stage int) error {
+// forget leaves lines out of the journal of a run.
+func forget(folder *store.Run, outdated func(record.Call) bool) error {
 	file := filepath.Join(folder.Dir(), record.CallsFile)
-	var keep []record.Call
-	_, err := record.EachCall(file, func(line record.Call) error {
-		if line.Stage != stage || line.Step != train.AfterStage {
-			keep = append(keep, line)
-		}
-		return nil
-	})
+	var all []record.Call
+	_, err := record.EachCall(file, func(line record.Call) error { all = append(all, line); return nil })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return asWritten(err)
 	}
-	text, err := record.CallsText(keep)
+	n := len(all)
+	if all = slices.DeleteFunc(all, outdated); len(all) == n {
+		return nil
+	}
+	text, err := record.CallsText(all)
 	if err != nil {
 		return err
 	}
@@ -161,6 +164,31 @@ func (e *episodeCalls) Answer(a world.Asked, call func() (world.Answer, error)) 
 	return said(known, err)
 }
 
+// Fault implements [world.Journal].
+func (e *episodeCalls) Fault(turn int) (reason string, known bool) {
+	place := e.place
+	place.Turn = turn
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	line, known := e.own[place]
+	if !known {
+		line, known = e.known[place]
+	}
+	return line.Fault, known
+}
+
+// Failed implements [world.Journal].
+func (e *episodeCalls) Failed(turn int, reason string) error {
+	if e.log == nil { // no tool needs a journal
+		return nil
+	}
+	line := e.place
+	line.Turn = turn
+	place := line
+	line.Fault, line.Refused = reason, reason == ""
+	return e.write(place, line, false)
+}
+
 // find is what is known of a call.
 func (e *episodeCalls) find(place, line record.Call) (known record.Call, there bool, err error) {
 	e.mu.Lock()
@@ -193,6 +221,11 @@ func (e *episodeCalls) write(place, line record.Call, synced bool) error {
 	if known, there := e.own[place]; there && !known.Intent { // a call that took too long has come back since
 		return nil
 	}
+	place.Number = 0
+	if _, failed := e.own[place]; failed { // or has come back too late for its turn
+		return nil
+	}
+	place.Number = line.Number
 	line, err := line.Chained(e.sum)
 	if err == nil {
 		err = e.log.Append(line)
@@ -218,12 +251,20 @@ func (o *opening) openCalls() error {
 	case err == nil:
 		o.calls.only = o.Dir
 	}
-	if o.run.lengthened {
-		if err := o.calls.forget(o.folder, o.run.state.At.Stage); err != nil {
-			return err
+	at := o.run.state.At
+	err := forget(o.folder, func(line record.Call) bool {
+		switch {
+		case o.run.lengthened && line.Stage == at.Stage && line.Step == train.AfterStage:
+			return true // this evaluation is made of another policy now
+		case o.calls.only == "" && line.Fault != "":
+			return comesAt(line, at) // what could not be run may be there now
 		}
+		return false
+	})
+	if err != nil {
+		return err
 	}
-	return o.calls.open(o.folder, o.run.state.At)
+	return o.calls.open(o.folder, at)
 }
 
 // copyCalls begins the journal as that of the run that is repeated.

@@ -273,8 +273,28 @@ func effectsOnce(t *testing.T, run calling) {
 	sameRun(t, runFiles(t, again), runFiles(t, killed))
 }
 
-// unable: where a tool cannot be run no episode that calls it is scored, and the run stops and names it.
+// unable: where a tool cannot be run no episode that calls it is scored, and the run stops and names it. Where
+// some episodes may be so, or have turns that are refused, the run is repeated by its journal.
 func unable(t *testing.T, run calling) {
+	for fault, until := range map[error]int{world.ErrUnable: 3, errors.New("it is broken"): 12} {
+		base, again := t.TempDir(), filepath.Join(t.TempDir(), "again")
+		answers(func(n int) (string, error) {
+			if n <= until {
+				return "", fault
+			}
+			return "1", nil
+		})
+		must(t, run(t, "asks", base, Options{}, "stage.rl.max_not_scored=1"))
+		if !slices.ContainsFunc(journal(t, base), func(c record.Call) bool { return c.Refused || c.Fault != "" }) {
+			t.Errorf("%v: the journal has no turn without a reply", fault)
+		}
+		answers(func(int) (string, error) { return "", errors.New("the tool is gone") })
+		must(t, run(t, "asks", again, Options{Replay: base}, "stage.rl.max_not_scored=1"))
+		sameRun(t, runFiles(t, again), runFiles(t, base))
+		if tried.calls != 0 {
+			t.Errorf("%v: %d calls are made", fault, tried.calls)
+		}
+	}
 	answers(func(int) (string, error) { return "", world.ErrUnable })
 	err := run(t, "asks", t.TempDir(), Options{}, "stage.rl.max_not_scored=0.5")
 	if !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), "tool c: "+world.ErrUnable.Error()) {

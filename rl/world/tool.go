@@ -55,6 +55,11 @@ type Journal interface {
 	// Answer is what is known of a call, or else what call says, which is known from then on. A call with
 	// effects that was begun and whose answer is not known is [ErrOnce].
 	Answer(c Asked, call func() (Answer, error)) (Answer, error)
+	// Fault says whether it is known that a turn had no reply, and why; "": the policy was told what
+	// [Checked] has for a turn that is refused.
+	Fault(turn int) (reason string, known bool)
+	// Failed makes that known. What is answered to calls of the turn later is not.
+	Failed(turn int, reason string) error
 }
 
 // Asked is a call in an episode.

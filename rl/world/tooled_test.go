@@ -72,6 +72,10 @@ func (r *remembers) Answer(a Asked, call func() (Answer, error)) (Answer, error)
 	return call()
 }
 
+func (*remembers) Fault(int) (string, bool) { return "", false }
+
+func (*remembers) Failed(int, string) error { return nil }
+
 // TestTooled: turns with calls are told what the tools answer, a turn without is judged, and one that is
 // cut off is judged without its calls.
 func TestTooled(t *testing.T) {
