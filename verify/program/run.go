@@ -47,11 +47,12 @@ func RunPython(program string, l Limits) (Ran, error) {
 	})
 }
 
-// RunJavaScript runs a JavaScript program in the engine of code:javascript. The error is as that of RunPython.
-func RunJavaScript(program string, l Limits) (Ran, error) {
+// RunJavaScript runs a JavaScript program in the engine of code:javascript, after others whose output is left
+// out. The error is as that of RunPython.
+func RunJavaScript(before []string, program string, l Limits) (Ran, error) {
 	o := l.options()
 	return twice(func() (Ran, bool, error) {
-		report, err := javascriptPool.Do(js.Task{Program: program, Time: o.processorTime(), Memory: o.MemoryMB << 20, Output: o.OutputKB << 10}, o.clock())
+		report, err := javascriptPool.Do(js.Task{Before: before, Program: program, Time: o.processorTime(), Memory: o.MemoryMB << 20, Output: o.OutputKB << 10}, o.clock())
 		return reported(report, err)
 	})
 }

@@ -27,7 +27,6 @@ func defaultLimits() limits { return limits{Timeout: 2, MemoryMB: 256, OutputKB:
 // language is one in which cells are written.
 type language struct {
 	name, summary, about, example, doc string
-	pure                               bool
 	test, says                         string // a cell, and what it prints
 	run                                func(cells []string, l program.Limits) (program.Ran, error)
 }
@@ -43,11 +42,12 @@ real one, so what a cell printed is kept in calls.jsonl, and a run that is resum
 		test: "7*8", says: "56", run: runPython,
 	},
 	{
-		name: "javascript", summary: "JavaScript cells in an engine of this program", example: "console.log(7*8)   56", pure: true,
+		name: "javascript", summary: "JavaScript cells in an engine of this program", example: "console.log(7*8)   56",
 		about: "Runs JavaScript code, after the code of the calls before it that did not fail, and shows what it prints with console.log.",
 		doc: `Cells run in the engine of the verifier code:javascript, which has no files, no network, no clock and a
-fixed sequence of random numbers, so equal cells print the same. Together they are one script: a name that
-was declared by let or const cannot be declared again.
+fixed sequence of random numbers. Together they have one scope: a name that was declared by let or const
+cannot be declared again. How much a cell can do in its time is another from machine to machine, so what it
+printed is kept in calls.jsonl, and a run that is resumed reads it there.
 `,
 		test: "console.log(7*8)", says: "56", run: runJavaScript,
 	},
@@ -85,7 +85,7 @@ func (o *cellOptions) Validate() error { return settings.Check(o) }
 
 // Spec implements [tools.Options].
 func (o *cellOptions) Spec() world.Spec {
-	return world.Spec{Name: o.language.name, About: o.language.about, Text: "code", Pure: o.language.pure,
+	return world.Spec{Name: o.language.name, About: o.language.about, Text: "code",
 		Args: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"],"additionalProperties":false}`)}
 }
 
@@ -186,14 +186,7 @@ func runPython(cells []string, l program.Limits) (program.Ran, error) {
 	return program.RunPython(cellsOfPython+"_all(json.loads("+string(text)+"))\n", l)
 }
 
-// runJavaScript runs cells as one script. What those before the last print is the beginning of what all
-// print, as the engine is the same each time.
 func runJavaScript(cells []string, l program.Limits) (program.Ran, error) {
-	ran, err := program.RunJavaScript(strings.Join(cells, "\n")+"\nprocess.stdout.write('\\0end')", l)
-	if err != nil || len(cells) == 1 {
-		return ran, err
-	}
-	before, err := program.RunJavaScript(strings.Join(cells[:len(cells)-1], "\n"), l)
-	ran.Printed = strings.TrimPrefix(ran.Printed, before.Printed)
-	return ran, err
+	last := len(cells) - 1
+	return program.RunJavaScript(cells[:last], cells[last]+"\nprocess.stdout.write('\\0end')", l)
 }

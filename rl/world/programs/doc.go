@@ -2,7 +2,7 @@
 // verify/program. Importing it registers them with package tools.
 //
 //	python       cells in the box: not pure, as a program sees the clock
-//	javascript   cells in QuickJS: pure
+//	javascript   cells in QuickJS: not pure, as the time that a cell takes is limited
 //	sql          queries on the database of a row, which is only read: pure
 //
 // A cell runs after the cells before it that did not fail, in a new interpreter: what a session knows is

@@ -138,6 +138,16 @@ func TestJavaScript(t *testing.T) {
 		{"2+2", "it prints nothing"},
 		{"process.exit(0)", "!it ends the interpreter"},
 	})
+	half := "console.log('x'.repeat(9000))" // of what a cell may print
+	call = sessionOf(t, javascript, verify.Problem{})
+	plays(t, call, []turn{
+		{half, strings.Repeat("x", 9000)},
+		{half, strings.Repeat("x", 9000)},
+		{"Promise.resolve().then(() => console.log('later'))", "later"},
+		{"console.log('now')", "now"},
+	})
+	call = sessionOf(t, javascript, verify.Problem{})
+	plays(t, call, []turn{{"const x = 7", "it prints nothing"}})
 	const chance = "console.log(Math.random(), Date.now())"
 	if one, two := sessionOf(t, javascript, verify.Problem{})(chance), sessionOf(t, javascript, verify.Problem{})(chance); one != two || one.Failed {
 		t.Errorf("%+v and %+v", one, two)
@@ -173,7 +183,7 @@ func TestSpecs(t *testing.T) {
 	for _, name := range []string{"python", "javascript", "sql"} {
 		tool := made(t, name, nil)
 		spec := tool.Spec()
-		if spec.Name != name || spec.Pure != (name != "python") || spec.Effects {
+		if spec.Name != name || spec.Pure != (name == "sql") || spec.Effects {
 			t.Errorf("%+v", spec)
 		}
 		schema, err := verify.New("json_schema", map[string]any{"schema": spec.Args, "extract": verify.ExtractNone})

@@ -19,7 +19,8 @@ import (
 // Task is a program and one test of it. Exactly one of Call and Assert is set, or
 // none: then the program reads Stdin and prints.
 type Task struct {
-	Setup   string // runs before the program
+	Setup   string   // runs before the program
+	Before  []string // programs that have run earlier, one after the other; what they print is left out
 	Program string
 	Stdin   string
 	Call    string // a function that the program defines, or an expression for one
@@ -123,6 +124,12 @@ func (r *running) run() (string, error) {
 		}
 	}
 	r.begun = true
+	for _, program := range r.Before {
+		if err := r.evaluate(exported.ReplaceAllString(program, "$2"), api); err != nil {
+			return "", err
+		}
+		r.stdout.Reset()
+	}
 	if err := r.evaluate(exported.ReplaceAllString(r.Program, "$2"), api); err != nil {
 		return "", err
 	}
