@@ -41,6 +41,10 @@ func (d decoder) inTurns(s *Stage, task Task, at settings.Path) {
 	if p, err := s.Program(); err == nil {
 		d.told(task, p.Reads(), at.With("reward"))
 	}
+	if p, err := s.Measure(); err == nil && p != nil {
+		d.told(task, p.Reads(), at.With("truth"))
+	}
+	d.leaves(s, task, at)
 }
 
 // told refuses facts of turns that the task's world never tells: they would have no value.

@@ -222,6 +222,7 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 			p := at.With("tokens")
 			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: what tools answer has no fixed length", d.Name(p)), "--set %s=1024", d.Name(p)))
 		}
+		d.calledFirst(*task, at)
 	case there && episodic == nil:
 		var names []string
 		for _, f := range tasks.Worlds() {

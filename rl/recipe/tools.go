@@ -184,6 +184,11 @@ func (d decoder) tool(task *Task, table map[string]any, at settings.Path) {
 		}
 	}
 	d.check(tool.Options.Validate(), at.With("options"))
+	if column := tool.Spec().Leaves; column != "" {
+		if i := slices.IndexFunc(task.Tools, func(t Tool) bool { return t.Spec().Leaves == column }); i >= 0 {
+			d.Fail(place, "tools %s and %s both leave what they did to the column %q of a row, and one would undo the other; accepted: another column for each", task.Tools[i].Name, tool.Name, column)
+		}
+	}
 	d.shown(task, tool, at.With("shown"))
 	if d.Failed() == before {
 		task.Tools = append(task.Tools, tool)
@@ -200,6 +205,31 @@ func (d decoder) shown(task *Task, tool Tool, at settings.Path) {
 		d.Fail(at, "%s needs a tool that is pure, and %s is not: a run that is resumed would call it again for the same demonstrations", d.Name(at), tool.Tool)
 	case tool.Spec().Text == "":
 		d.Fail(at, "%s needs a tool whose calls are a text, and those of %s are objects", d.Name(at), tool.Tool)
+	}
+}
+
+// leaves refuses verifiers of a stage where a tool leaves a column of a row: they would read the row as it
+// was before the tool was called.
+func (d decoder) leaves(s *Stage, task Task, at settings.Path) {
+	for _, t := range task.Tools {
+		if t.Spec().Leaves != "" && len(s.Verifiers) > 0 {
+			d.Fail(at.With("verifier"), "%s does not go with tool %s: what it leaves is judged by the verifier of the task alone; accepted: task.verifier", d.Name(at.With("verifier")), t.Name)
+		}
+	}
+}
+
+// calledFirst refuses an episode in which a demonstration with all calls that are shown has no turn left for
+// its answer.
+func (d decoder) calledFirst(task Task, at settings.Path) {
+	shown := 0
+	for _, t := range task.Tools {
+		if t.Shown != "" {
+			shown++
+		}
+	}
+	if shown > 0 && shown >= task.Episode.Turns {
+		p := at.With("turns")
+		d.Fail(p, "%s = %d leaves no turn for the answer after the calls of demonstrations; accepted: at least %d, one for each of the %d tools with shown and one for the answer", d.Name(p), task.Episode.Turns, shown+1, shown)
 	}
 }
 

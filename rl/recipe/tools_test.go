@@ -45,6 +45,8 @@ func TestTools(t *testing.T) {
 		{episode, `tool = "calculator"` + "\n" + `shown = "{id}"`, `task.tool.0.shown needs a task with demonstrations, which rows.jsonl does not have`},
 		{"", `tool = "calculator"`, `task.episode.tokens is missing: what tools answer has no fixed length`},
 		{episode + "\ncalls = \"tag\"", `tool = "calculator"`, `r.toml:8:1: task.calls = "tag" is not known; did you mean tags?`},
+		{episode, "tool = \"files\"\n[[task.tool]]\ntool = \"files\"\nname = \"more\"", `tools files and more both leave what they did to the column "files" of a row`},
+		{episode, "tool = \"files\"\n[[task.tool]]\ntool = \"files\"\nname = \"more\"\noptions = {row = \"more\"}", ""},
 		{episode + "\nmax_calls = 17", `tool = "calculator"`, `task.max_calls = 17 is out of range`},
 	} {
 		r, err := Parse("r.toml", toolText(x.task, x.tool), nil)
@@ -85,6 +87,8 @@ func TestTools(t *testing.T) {
 		"stage.rl.reward=task - 0.1*sum(turn.lost)":                                    "stage.rl.reward reads turn.lost, which task chain_sum does not tell of a turn; accepted: turn.calls, turn.calls_failed",
 		"stage.rl.second_chance={when = \"group_max(reward) < 1\", rows = \"answer\"}": "does not go with a task that is played in turns",
 		"task.tool.0.options.digits=3":                                                 "",
+		"stage.rl.truth=task - 0.1*sum(turn.lost)":                                     "stage.rl.truth reads turn.lost, which task chain_sum does not tell of a turn",
+		"task.episode.turns=1":                                                         "task.episode.turns = 1 leaves no turn for the answer after the calls of demonstrations; accepted: at least 2",
 	} {
 		_, err := Load("calculator-tiny", []string{set})
 		said := ""
@@ -93,6 +97,17 @@ func TestTools(t *testing.T) {
 		}
 		if (want == "") != (err == nil) || !strings.Contains(said, want) {
 			t.Errorf("%s: %q, want %q", set, said, want)
+		}
+	}
+}
+
+// TestLeavesVerifier: verifiers of a stage do not see what a tool leaves, and are refused.
+func TestLeavesVerifier(t *testing.T) {
+	const verifier = "[[stage.verifier]]\nname = \"v\"\nverifier = \"math\"\n"
+	for tool, want := range map[string]string{"files": "does not go with tool files", "calculator": ""} {
+		_, err := Parse("r.toml", toolText("episode = {tokens = 64}", `tool = "`+tool+`"`)+verifier, nil)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", tool, err, want)
 		}
 	}
 }

@@ -95,6 +95,14 @@ func (c *calls) close() {
 	}
 }
 
+// sync makes durable what was answered so far: a checkpoint stands on it.
+func (c *calls) sync() error {
+	if c.log == nil {
+		return nil
+	}
+	return c.log.Sync()
+}
+
 // settle puts the lines of a run that ends into the order of the calls.
 func (c *calls) settle(folder *store.Run) error {
 	if c.log == nil {

@@ -59,6 +59,9 @@ func (r *run) save(end bool) error {
 	if end {
 		files[store.KeepFile] = func(io.Writer) error { return nil }
 	}
+	if err := r.calls.sync(); err != nil {
+		return err
+	}
 	r.saved = r.state.At.Total
 	return r.folder.SaveCheckpoint(r.state.At.Total, files)
 }

@@ -48,6 +48,7 @@ type Spec struct {
 	Pure  bool            // equal calls of a session after equal ones have equal answers, and change nothing outside of it
 	// Effects says that calls change something outside of the session, so that none is made twice.
 	Effects bool
+	Leaves  string // the column of a row that its sessions leave, see [Leaver]; "": they leave nothing
 }
 
 // Journal remembers what tools that are not pure answered in an episode.

@@ -183,7 +183,7 @@ func TestSpecs(t *testing.T) {
 	for _, name := range []string{"python", "javascript", "sql"} {
 		tool := made(t, name, nil)
 		spec := tool.Spec()
-		if spec.Name != name || spec.Pure != (name == "sql") || spec.Effects {
+		if spec.Name != name || spec.Pure || spec.Effects {
 			t.Errorf("%+v", spec)
 		}
 		schema, err := verify.New("json_schema", map[string]any{"schema": spec.Args, "extract": verify.ExtractNone})

@@ -23,8 +23,10 @@ func init() {
 
 The row has its database as for the verifier sql: database, db_id, or schema with rows and inserts. It is
 only read. A query is one SELECT, WITH or VALUES. The clock stands still, and functions of chance are
-refused, so equal queries have equal results. The argument is query. A mistake is a query that fails, takes
-too long or has too many rows.
+refused. How much a query can do in its time is another from machine to machine, and a database that a row
+names is a file that may change, whose hash no recipe has: what a query gave is kept in calls.jsonl, and a
+run that is resumed reads it there. The argument is query. A mistake is a query that fails, takes too long
+or has too many rows.
 
 ` + settings.Describe(defaultQueries()),
 		Options: func() tools.Options { return defaultQueries() },
@@ -45,7 +47,7 @@ func (o *queryOptions) Validate() error { return settings.Check(o) }
 
 // Spec implements [tools.Options].
 func (o *queryOptions) Spec() world.Spec {
-	return world.Spec{Name: "sql", About: "Runs a SQL query on the database of the question, in SQLite, and shows its rows.", Text: "query", Pure: true,
+	return world.Spec{Name: "sql", About: "Runs a SQL query on the database of the question, in SQLite, and shows its rows.", Text: "query",
 		Args: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"one SELECT"}},"required":["query"],"additionalProperties":false}`)}
 }
 

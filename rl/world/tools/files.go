@@ -26,16 +26,16 @@ func init() {
 
 They are texts in memory: a column of the row has them, an object of texts by their names, and nothing
 is written to the disk. What a policy leaves is what its answer is judged with: the verifier reads it as
-that column, a script by row["files"]. What do can be:
+that column, a script by row["files"]. The reward of a stage reads the row as it was. What do can be:
 
     list      the names of all files, with their lengths
     read      the text of the file name
     write     the file name has the text text from now on
-    replace   text, which stands once in the file name, becomes with
-    delete    the file name is no more
+    replace   text, which occurs exactly once in the file name, becomes with
+    delete    deletes the file name
 
-A mistake is a file that is not there, a text that stands there not once, a name that is none, and too
-many files or bytes.
+A mistake is a file that is not there, a text that is not there exactly once, a name that is not valid, and
+too many files or bytes.
 
 ` + settings.Describe(defaultFiles()),
 		Options: func() Options { return defaultFiles() },
@@ -63,12 +63,12 @@ func (o *fileOptions) Validate() error {
 }
 
 // Spec implements [Options].
-func (*fileOptions) Spec() world.Spec {
+func (o *fileOptions) Spec() world.Spec {
 	return world.Spec{
 		Name:  "files",
 		About: "Lists, reads, writes, replaces in and deletes files.",
 		Args:  json.RawMessage(`{"type":"object","properties":{"do":{"enum":["list","read","write","replace","delete"]},"name":{"type":"string"},"text":{"type":"string"},"with":{"type":"string"}},"required":["do"],"additionalProperties":false}`),
-		Pure:  true,
+		Pure:  true, Leaves: o.Row,
 	}
 }
 
@@ -158,10 +158,16 @@ func (f *folder) do(args json.RawMessage) (string, error) {
 		delete(f.files, a.Name)
 		return a.Name + " is deleted", nil
 	}
-	if n := strings.Count(text, a.Text); n != 1 || a.Text == "" {
-		return "", fmt.Errorf("the text stands %d times in %s; accepted: one that stands there once", n, a.Name)
+	at := strings.Index(text, a.Text)
+	switch {
+	case a.Text == "":
+		return "", fmt.Errorf("text is empty; accepted: a text that occurs exactly once in %s", a.Name)
+	case at < 0:
+		return "", fmt.Errorf("the text is not in %s; accepted: a text that occurs exactly once", a.Name)
+	case at != strings.LastIndex(text, a.Text):
+		return "", fmt.Errorf("the text occurs several times in %s; accepted: a text that occurs exactly once", a.Name)
 	}
-	return f.write(a.Name, strings.Replace(text, a.Text, a.With, 1))
+	return f.write(a.Name, text[:at]+a.With+text[at+len(a.Text):])
 }
 
 // write gives a file a text, unless that is too much.

@@ -40,8 +40,8 @@ func TestFiles(t *testing.T) {
 		{`{"do":"read","name":"b.txt"}`, "one two two"},
 		{`{"do":"replace","name":"b.txt","text":"one","with":"1"}`, "b.txt has 9 bytes"},
 		{`{"do":"read","name":"b.txt"}`, "1 two two"},
-		{`{"do":"replace","name":"b.txt","text":"two","with":"2"}`, `!the text stands 2 times in b.txt`},
-		{`{"do":"replace","name":"b.txt","text":"","with":"2"}`, `!in b.txt; accepted: one that stands there once`},
+		{`{"do":"replace","name":"b.txt","text":"two","with":"2"}`, `!the text occurs several times in b.txt`},
+		{`{"do":"replace","name":"b.txt","text":"","with":"2"}`, `!text is empty; accepted: a text that occurs exactly once in b.txt`},
 		{`{"do":"write","name":"d/new","text":"y"}`, "d/new has 1 bytes"},
 		{`{"do":"delete","name":"a/c"}`, "a/c is deleted"},
 		{`{"do":"read","name":"a/c"}`, `!there is no file "a/c"`},
@@ -79,6 +79,19 @@ func TestFiles(t *testing.T) {
 		if _, err := tool.Open(t.Context(), verify.Problem{Metadata: map[string]json.RawMessage{"files": json.RawMessage(raw)}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: %v, want %s", raw, err, want)
 		}
+	}
+}
+
+// TestReplaceOverlaps: a text that occurs twice is refused, though its places overlap.
+func TestReplaceOverlaps(t *testing.T) {
+	f := &folder{files: map[string]string{"a": "aaa"}}
+	for text, want := range map[string]string{"aa": "occurs several times", "b": "is not in a"} {
+		if _, err := f.do(json.RawMessage(`{"do":"replace","name":"a","text":"` + text + `","with":"c"}`)); err == nil || !strings.Contains(err.Error(), want) || f.files["a"] != "aaa" {
+			t.Errorf("%s: %v, and the file is %q", text, err, f.files["a"])
+		}
+	}
+	if _, err := f.do(json.RawMessage(`{"do":"replace","name":"a","text":"aaa","with":"c"}`)); err != nil || f.files["a"] != "c" {
+		t.Errorf("%v, and the file is %q", err, f.files["a"])
 	}
 }
 
