@@ -21,7 +21,8 @@
 // another.
 //
 // The completions of a step share one budget. Whoever judges them adds up what they cost
-// ([verify.Metered]).
+// ([verify.Metered]). Where tools are called before an answer, it is judged in its episode, and only the bound of
+// one verdict holds.
 //
 // If a script fails on a completion, that completion is not scored, so a model may learn to make
 // the script fail. Return 0 for text that cannot be read, and watch rollout/not_scored.
