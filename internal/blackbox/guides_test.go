@@ -91,11 +91,14 @@ var mentioned = []struct{ printed, run string }{
 		`rlzero compare countdown-tiny "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4" --seeds 1 --budget 40 --out clips` + fewDemo},
 	{"rlzero compare RUN RUN", "cp -r runs/grpo runs/again && rlzero compare runs/grpo runs/again"},
 	{"rlzero doctor --draws RUN", "rlzero doctor --draws runs/grpo"},
+	{"rlzero eval FOLDER --data rows.jsonl", ""}, // of a folder with a head
 	{"rlzero eval MODEL --data FILE", ""},
 	{"rlzero export RUN --format csv|tfevents --out DIR", "rlzero export runs/grpo --format csv --out curves && rlzero export runs/grpo --format tfevents --out events"},
 	{"rlzero fit MODEL", ""}, // chat-model.md runs it
 	{"rlzero formulas eval", ""},
-	{"rlzero inspect kernels", ""}, // needs a driver that tells
+	{"rlzero inspect kernels", ""},              // needs a driver that tells
+	{"rlzero judge RECIPE --in rows.jsonl", ""}, // of a recipe with a judge
+	{"rlzero judge RUN", ""},
 	{"rlzero page --out FILE.html RUN...", "rlzero page --out runs.html runs/grpo"},
 	{"rlzero page runs", ""}, // README.md runs it
 	{"rlzero receipt RUN", "rlzero receipt runs/grpo"},
@@ -240,6 +243,7 @@ func prepare(t *testing.T, home string) {
 		}
 		s.write(t, name, text.String())
 	}
+	s.write(t, "rubric.txt", "{question}\n{completion}\nIs this right? Say yes or no: ")
 	s.run(t, "the model", "rlzero model new Qwen2.5-0.5B-Instruct --data problems.jsonl --data conversations.jsonl")
 	s.run(t, "its other name", "cp -r Qwen2.5-0.5B-Instruct SmolLM2-135M-Instruct")
 }
