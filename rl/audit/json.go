@@ -29,6 +29,9 @@ func (r *Report) lines() []any {
 	for _, e := range r.Lost.Examples {
 		lines = append(lines, object{"kind": "lost", "reason": e})
 	}
+	for _, name := range r.Judges {
+		lines = append(lines, object{"kind": "judge", "verifier": name})
+	}
 	for _, d := range r.Stored.Examples {
 		lines = append(lines, object{"kind": "stored", "where": d.Where, "prompt": cut(d.Prompt), "completion": cut(d.Completion),
 			"verdict": d.Stored, "score": d.StoredScore, "now": d.Now})

@@ -12,7 +12,8 @@ type Report struct {
 	Samples int // graded
 	Lost    Losses
 	Stored  Stored
-	Pairs   []*Pair // one for each pair of graders, in the order in which they came up
+	Judges  []string // verifiers that ask a model: none of them is audited
+	Pairs   []*Pair  // one for each pair of graders, in the order in which they came up
 }
 
 // Losses are samples whose row is not to be had, and which are in no other count.

@@ -36,7 +36,7 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := stageParts(opened.Recipe)
+	parts, judges, err := stageParts(opened.Recipe)
 	if err != nil {
 		return nil, err
 	}
@@ -65,29 +65,31 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.report.Judges = judges
 	return a.end(), nil
 }
 
-// stageParts are the verifiers that the stages' rewards name, by stage.
-func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
-	parts := map[string][]graderPair{}
+// stageParts are the verifiers that the stages declare, by stage, and the names of those that ask a model.
+func stageParts(r *recipe.Recipe) (parts map[string][]graderPair, judges []string, err error) {
+	parts = map[string][]graderPair{}
 	for _, st := range r.Stages {
 		for _, declared := range st.Verifiers {
+			name := fmt.Sprintf("%s of stage %s", declared.Name, st.Name)
 			program, err := reward.Compile(declared.Name, []reward.Verifier{declared})
 			if err != nil {
-				return nil, fmt.Errorf("%w: stage %s: %w", lines.ErrInput, st.Name, err)
+				return nil, nil, fmt.Errorf("%w: stage %s: %w", lines.ErrInput, st.Name, err)
 			}
-			if _, asks := program.Verifiers()[0].(verify.Asking); asks { // rlzero judge asks its model
+			if _, asks := program.Verifiers()[0].(verify.Asking); asks {
+				judges = append(judges, name)
 				continue
 			}
-			name := fmt.Sprintf("%s of stage %s", declared.Name, st.Name)
 			pair := graderPair{first: ofFunc(name, declared.Verifier, func(row verify.Problem, completion string, _ bool) verify.Verdict {
 				return program.Judge(row, completion)[0]
 			})}
 			if second, with, ok := second(declared.Verifier, declared.Options); ok {
 				g, err := newGrader(second, with)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				g.Aside = true
 				pair.second = &g
@@ -95,7 +97,7 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 			parts[st.Name] = append(parts[st.Name], pair)
 		}
 	}
-	return parts, nil
+	return parts, judges, nil
 }
 
 // runPair is a task's own verdict and, unless another is named, a second one: of

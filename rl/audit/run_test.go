@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -128,5 +129,24 @@ func TestFile(t *testing.T) {
 		if _, err := File("lines", strings.NewReader(input), o); !errors.Is(err, lines.ErrInput) {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// TestJudgesTold: a verifier of a stage that asks a model is not audited, and the report says so.
+func TestJudgesTold(t *testing.T) {
+	r := &recipe.Recipe{Stages: []recipe.Stage{{Name: "rl"}}}
+	r.Stages[0].Verifiers = []reward.Verifier{{Name: "form", Verifier: "format", Options: map[string]any{"pattern": "x"}},
+		{Name: "good", Verifier: "judge", Options: map[string]any{"model": "m", "source": "{completion}", "read": "head"}}}
+	parts, judges, err := stageParts(r)
+	if err != nil || len(parts["rl"]) != 1 || len(judges) != 1 || judges[0] != "good of stage rl" {
+		t.Fatalf("%v, %q (%v)", parts, judges, err)
+	}
+	report := &Report{Judges: judges}
+	var text, lines bytes.Buffer
+	if err := errors.Join(report.Text(&text), report.JSON(&lines)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "not audited: good of stage rl asks a model; rlzero judge asks it again\n") || !strings.Contains(lines.String(), `{"kind":"judge","verifier":"good of stage rl"}`) {
+		t.Errorf("%s\n%s", &text, &lines)
 	}
 }

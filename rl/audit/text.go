@@ -20,6 +20,9 @@ func (r *Report) Text(out io.Writer) error {
 	fmt.Fprintf(w, "audit of %s: %d completions\n", clip(r.Source), r.Samples)
 	r.lostText(w)
 	r.storedText(w)
+	for _, name := range r.Judges {
+		fmt.Fprintf(w, "not audited: %s asks a model; rlzero judge asks it again\n", clip(name))
+	}
 	for _, p := range r.Pairs {
 		p.text(w)
 	}

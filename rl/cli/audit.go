@@ -56,6 +56,7 @@ its output:
 --json writes one object per line, by "kind":
    summary       source, completions, lost, stored, stored_differ
    lost          reason
+   judge         verifier, which asks a model and is not audited
    stored        where, prompt, completion, verdict, score, now
    grader        graders, grader, n, mean, not_scored_share, verdicts, rules,
                  reasons
