@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 )
 
 func init() {
@@ -21,7 +24,7 @@ Row: that of the other verifier.
 
 Options
 verifier  the other verifier, none that asks a model. Default "exact".
-options   its options.
+options   its options; a file by its absolute path.
 errs      share of the completions whose verdict is turned round, 0 to 1. Default 0.1.
 seed      of the choice. Default 1.
 
@@ -44,7 +47,7 @@ Not scored where the other verifier does not score.
 			if _, asks := inner.(Asking); asks {
 				return nil, fmt.Errorf("option verifier is %s, which asks a model; accepted: a verifier that judges by itself", o.Verifier)
 			}
-			return Erring{inner, o.Errs, o.Seed}, nil
+			return Erring{inner, o.Errs, o.Seed}, o.absolute()
 		},
 	})
 }
@@ -54,6 +57,21 @@ type erringOptions struct {
 	Options  map[string]any `toml:"options"`
 	Errs     float64        `toml:"errs" range:"[0,1]"`
 	Seed     int            `toml:"seed" range:"[0,inf)"`
+}
+
+// absolute refuses relative paths: a recipe makes those of a verifier absolute, but not those in its options.
+func (o erringOptions) absolute() error {
+	e, err := Lookup(o.Verifier)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.Paths)) {
+		path, _ := o.Options[key].(string)
+		if text, _ := o.Options["source"].(string); path != "" && !filepath.IsAbs(filepath.FromSlash(path)) && (key != e.Script || text == "") {
+			return fmt.Errorf("option options has %s = %q, which names another file when the folder is another; accepted: an absolute path", key, path)
+		}
+	}
+	return nil
 }
 
 // Erring is the verifier "erring".
