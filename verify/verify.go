@@ -34,10 +34,10 @@ type Verdict struct {
 // Opinion is what a model said to a question about a completion.
 type Opinion struct {
 	Question string   `json:"question"`         // hash of the ids that it was shown
-	About    string   `json:"about,omitempty"`  // what of the completion, such as an item; "": it is the one question
+	About    string   `json:"about,omitempty"`  // the item, or the two of a pair; "": there is only one question
 	Text     string   `json:"text,omitempty"`   // what it wrote; "": nothing was drawn
-	Reading  *float64 `json:"reading"`          // 0 to 1; nil: it cannot be read
-	Why      string   `json:"why,omitempty"`    // it cannot be read
+	Reading  *float64 `json:"reading"`          // 0 to 1; null: it cannot be read
+	Why      string   `json:"why,omitempty"`    // why it cannot be read
 	Tokens   int      `json:"tokens,omitempty"` // that were drawn
 	Raw      *float64 `json:"raw,omitempty"`    // of a head: its number
 	Mass     *float64 `json:"mass,omitempty"`   // of probabilities: what they sum to

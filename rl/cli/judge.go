@@ -20,7 +20,7 @@ import (
 
 const judgeHelp = `Asks the judges of a run or of a recipe (verifiers "judge") about completions, and holds what they
 say against the truth: the task's verdicts of a run, the label of a row (true or false), or the
-verdicts of --verifier.
+verdicts of --verifier. A judge of the task itself has no truth in a run: give it --verifier.
 
 RUN is asked about its last --n completions, with the models of its last checkpoint. --in FILE has
 rows instead: a question, a completion, and what else the judge's prompt names in braces.

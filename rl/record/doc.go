@@ -5,11 +5,11 @@
 //	                                                ├─ Open, Lines ──> those of a step or a group
 //	                                                └─ Reader ────────> pieces of whole lines
 //
-// The lines are [Completion], [Tokens], [Evaluation], [HeldOut], [Schedule], [Judgement] and [Call]. Package metrics has
-// the rows of metrics.jsonl and timing.jsonl, because their names are a table of their own, and
-// package watch the alerts, which its rules write. Both read with this package. Each line but a Call begins
-// with step and stage; an [Index] relies on that. The finders of fields.go rely on the order of the
-// keys of Completion.
+// The lines are [Completion], [Tokens], [Evaluation], [HeldOut], [Update], [Schedule], [Judgement] and
+// [Call]. Package metrics has the rows of metrics.jsonl and timing.jsonl, because their names are a
+// table of their own, and package watch the alerts, which its rules write. Both read with this
+// package. Each line but a Call begins with step and stage; an [Index] relies on that. The finders of
+// fields.go rely on the order of the keys of Completion.
 //
 // # Bounds
 //

@@ -70,7 +70,7 @@ func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
 	if broken != nil && can && !nobodys(broken) {
 		reply, refused, broken = e.again(ctx, c, t, broken)
 	}
-	if e.journal == nil || ctx.Err() != nil || errors.Is(broken, world.ErrOnce) || errors.Is(broken, world.ErrJournal) {
+	if e.journal == nil || ctx.Err() != nil || errors.Is(broken, world.ErrJournal) {
 		return reply, broken
 	}
 	var err error

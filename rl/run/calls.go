@@ -14,6 +14,8 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
@@ -61,8 +63,8 @@ func (c *calls) open(folder *store.Run, from train.Position) (err error) {
 	return err
 }
 
-// forget leaves lines out of the journal of a run.
-func forget(folder *store.Run, outdated func(record.Call) bool) error {
+// forget leaves lines out of the journal of a run. outdated is told of each with all of them.
+func forget(folder *store.Run, outdated func(all []record.Call) (func(record.Call) bool, error)) error {
 	file := filepath.Join(folder.Dir(), record.CallsFile)
 	var all []record.Call
 	_, err := record.EachCall(file, func(line record.Call) error { all = append(all, line); return nil })
@@ -72,8 +74,12 @@ func forget(folder *store.Run, outdated func(record.Call) bool) error {
 	if err != nil {
 		return asWritten(err)
 	}
+	leave, err := outdated(all)
+	if err != nil {
+		return err
+	}
 	n := len(all)
-	if all = slices.DeleteFunc(all, outdated); len(all) == n {
+	if all = slices.DeleteFunc(all, leave); len(all) == n {
 		return nil
 	}
 	text, err := record.CallsText(all)
@@ -100,6 +106,8 @@ func (c *calls) sync() error {
 	if c.log == nil {
 		return nil
 	}
+	c.mu.Lock() // calls of steps that are drawn ahead may be answered just now
+	defer c.mu.Unlock()
 	return c.log.Sync()
 }
 
@@ -108,7 +116,10 @@ func (c *calls) settle(folder *store.Run) error {
 	if c.log == nil {
 		return nil
 	}
-	if err := c.log.Close(); err != nil {
+	c.mu.Lock()
+	err := c.log.Close()
+	c.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	text, err := sorted(filepath.Join(folder.Dir(), record.CallsFile))
@@ -259,20 +270,40 @@ func (o *opening) openCalls() error {
 	case err == nil:
 		o.calls.only = o.Dir
 	}
-	at := o.run.state.At
-	err := forget(o.folder, func(line record.Call) bool {
-		switch {
-		case o.run.lengthened && line.Stage == at.Stage && line.Step == train.AfterStage:
-			return true // this evaluation is made of another policy now
-		case o.calls.only == "" && line.Fault != "":
-			return comesAt(line, at) // what could not be run may be there now
-		}
-		return false
-	})
-	if err != nil {
+	if err := forget(o.folder, o.outdated); err != nil {
 		return err
 	}
-	return o.calls.open(o.folder, at)
+	return o.calls.open(o.folder, o.run.state.At)
+}
+
+// outdated says which lines a run that is resumed does not go by.
+func (o *opening) outdated(all []record.Call) (func(record.Call) bool, error) {
+	at := o.run.state.At
+	if o.run.longer != nil && slices.ContainsFunc(o.run.longer.changes, func(c recipe.Change) bool { return lengthOf(o.parts.Recipe, c.Key) == at.Stage }) {
+		// Another length may mean another learning rate, and so other calls.
+		for _, line := range all {
+			if line.Intent && line.Step != train.AfterStage && comesAt(line, at) {
+				return nil, hint.With(fmt.Errorf("%w: run %s has called %s, which has effects, after its last checkpoint, so that it cannot go on with another length there", lines.ErrInput, o.Dir, line.Tool),
+					"resume it as it is until its next checkpoint: rlzero train --resume --run %s", terminal.ShellWord(o.Dir))
+			}
+		}
+		return func(line record.Call) bool { return comesAt(line, at) }, nil
+	}
+	if o.calls.only != "" {
+		return func(record.Call) bool { return false }, nil
+	}
+	var newest train.Position
+	for _, line := range all {
+		if p := (train.Position{Stage: line.Stage, Step: line.Step}); comesAt(line, newest) {
+			newest = p
+		}
+	}
+	if newest.Stage < len(o.parts.Recipe.Stages) { // steps that are drawn ahead do not know what these come to
+		newest.Step -= o.parts.Recipe.Stages[newest.Stage].Lag
+	}
+	return func(line record.Call) bool { // what could not be run may be there now
+		return line.Fault != "" && comesAt(line, at) && comesAt(line, newest)
+	}, nil
 }
 
 // copyCalls begins the journal as that of the run that is repeated.

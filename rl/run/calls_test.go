@@ -91,7 +91,9 @@ func TestCallJournal(t *testing.T) {
 	t.Run("repeated", func(t *testing.T) { callsRepeated(t, run) })
 	t.Run("effects", func(t *testing.T) { effectsOnce(t, run) })
 	t.Run("unable", func(t *testing.T) { unable(t, run) })
+	t.Run("tolerated", func(t *testing.T) { tolerated(t, run) })
 	t.Run("longer", func(t *testing.T) { callsLonger(t, run) })
+	t.Run("longer, killed", func(t *testing.T) { killedLonger(t, run) })
 	t.Run("python", func(t *testing.T) { callsPython(t, run) })
 }
 
@@ -299,6 +301,52 @@ func unable(t *testing.T, run calling) {
 	err := run(t, "asks", t.TempDir(), Options{}, "stage.rl.max_not_scored=0.5")
 	if !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), "tool c: "+world.ErrUnable.Error()) {
 		t.Errorf("%v", err)
+	}
+}
+
+// tolerated: what could not be run in a step that was learned from stays so where the run is resumed, as
+// the steps after it stand on it: it ends in the bytes of a run that was not killed.
+func tolerated(t *testing.T, run calling) {
+	sets := []string{"stage.rl.steps=4", "stage.rl.checkpoint_every=99", "stage.rl.eval_every=0"}
+	base, killed := t.TempDir(), ""
+	answers(func(n int) (string, error) {
+		if all := journal(t, base); killed == "" && len(all) > 0 && all[len(all)-1].Step == 3 {
+			killed = copyRun(t, base)
+		}
+		if n == 12 { // of a step, and not of the evaluation before it
+			return "", world.ErrUnable
+		}
+		return "1", nil
+	})
+	must(t, run(t, "asks", base, Options{}, sets...))
+	at := slices.IndexFunc(journal(t, base), func(c record.Call) bool { return c.Fault != "" })
+	if fault := journal(t, base)[max(at, 0)]; at < 0 || fault.Step > 1 || killed == "" {
+		t.Fatalf("the run was not killed in step 3 after a call that could not be run: %+v", fault)
+	}
+	answers(func(int) (string, error) { return "1", nil })
+	must(t, run(t, "asks", killed, Options{Resume: true}, sets...))
+	sameRun(t, runFiles(t, killed), runFiles(t, base))
+}
+
+// killedLonger: a run that was killed and goes on with another length has another learning rate from its
+// checkpoint on, and so does not go by what its policy of before was told. With calls that have effects it
+// is refused.
+func killedLonger(t *testing.T, run calling) {
+	sets := []string{"stage.rl.checkpoint_every=99", "stage.rl.eval_every=0", "stage.rl.optimizer.schedule=linear", "stage.rl.optimizer.lr=0.02"}
+	for _, tool := range []string{"asks", "does"} {
+		base, killed := t.TempDir(), ""
+		answers(func(n int) (string, error) {
+			if all := journal(t, base); killed == "" && len(all) > 0 && all[len(all)-1].Step == 2 {
+				killed = copyRun(t, base)
+			}
+			return fmt.Sprint(n % 9), nil
+		})
+		must(t, run(t, tool, base, Options{}, sets...))
+		answers(func(n int) (string, error) { return fmt.Sprint(n % 7), nil })
+		err := run(t, tool, killed, Options{Resume: true}, append(sets, "stage.rl.steps=9")...)
+		if tool == "asks" && err != nil || tool == "does" && (!errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "has called c, which has effects, after its last checkpoint")) {
+			t.Errorf("tool %s: %v", tool, err)
+		}
 	}
 }
 

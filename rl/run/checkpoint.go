@@ -88,7 +88,7 @@ func (r *run) restore(ckpt *store.Checkpoint) error {
 	if err := r.goesOn(&state, r.folder.Dir()); err != nil {
 		return err
 	}
-	r.lengthened, state.Recipe = state.Recipe != r.want.Recipe, r.want.Recipe
+	state.Recipe = r.want.Recipe
 	r.state, r.saved = state, state.At.Total
 	if state.Began {
 		if r.stage, err = train.New(r.parts, state.At.Stage); err != nil {

@@ -51,22 +51,21 @@ type Options struct {
 
 // run is a run in progress.
 type run struct {
-	parts      train.Parts
-	folder     *store.Run
-	logs       *logs
-	display    *display
-	standing   *standing
-	observers  []observer // of all events, in this order
-	state      State
-	origins    origins                // of its models of [models]; nil: there are none
-	want       State                  // what a checkpoint has to agree with
-	stage      train.Stage            // in progress
-	saved      int                    // steps of the newest checkpoint
-	longer     *longer                // than it was meant to be; nil: it is as long as its recipe says
-	continued  []receipt.Continuation // where it continued with other lengths
-	lengthened bool                   // since its newest checkpoint, which is of a run with other lengths
-	calls      calls                  // of tools that are not pure
-	closers    []func(*run)           // of the parts that were opened, in that order
+	parts     train.Parts
+	folder    *store.Run
+	logs      *logs
+	display   *display
+	standing  *standing
+	observers []observer // of all events, in this order
+	state     State
+	origins   origins                // of its models of [models]; nil: there are none
+	want      State                  // what a checkpoint has to agree with
+	stage     train.Stage            // in progress
+	saved     int                    // steps of the newest checkpoint
+	longer    *longer                // than it was meant to be; nil: it is as long as its recipe says
+	continued []receipt.Continuation // where it continued with other lengths
+	calls     calls                  // of tools that are not pure
+	closers   []func(*run)           // of the parts that were opened, in that order
 }
 
 // Train runs a recipe from its first stage to its last, or on from its newest

@@ -87,8 +87,8 @@ read        "head": what the model's head says; the score is its sigmoid, and NA
             is what these probabilities sum to. For these two no token is drawn. A regular expression
             (RE2): the number in its last match in what the model writes, of its group if it has one.
             Or the name of a verifier, which judges what the model writes; if it finds no answer there,
-            that is unread. With "pairs" the score says how far a is better; with "group" the match lists the numbers of the completions, the best
-            first.
+            that is unread. With "pairs" the score says how far a is better; with "group" the match
+            lists the numbers of the completions, the best first.
 between     the range of the number of a regular expression, which becomes 0 to 1; a number outside is
             unread. Default [0, 1].
 votes       answers that are drawn; the score is their median. Default 1.
@@ -96,8 +96,9 @@ max_tokens  longest answer that is drawn; one that is cut is unread. Default 256
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
 context     longest question with its answer, in tokens of the judge. Default: max_prompt_tokens, the
             longest completion, a token for each byte of the prompt file, and max_tokens; for pairs and
-            groups with as many completions as are shown. What is longer is wrong; of several
-            completions that are shown together the longest, until the others fit.
+            groups with as many completions as are shown. A completion that does not
+            fit is wrong. If several are shown together and do not fit, the longest are wrong until
+            the rest fits.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
             largest accepted share of what these are paid. In [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.

@@ -46,7 +46,7 @@ real one, so what a cell printed is kept in calls.jsonl, and a run that is resum
 		about: "Runs JavaScript code, after the code of the calls before it that did not fail, and shows what it prints with console.log.",
 		doc: `Cells run in the engine of the verifier code:javascript, which has no files, no network, no clock and a
 fixed sequence of random numbers. Together they have one scope: a name that was declared by let or const
-cannot be declared again. How much a cell can do in its time is another from machine to machine, so what it
+cannot be declared again. How much a cell can do in its time differs from machine to machine, so what it
 printed is kept in calls.jsonl, and a run that is resumed reads it there.
 `,
 		test: "console.log(7*8)", says: "56", run: runJavaScript,

@@ -23,9 +23,9 @@ func init() {
 
 The row has its database as for the verifier sql: database, db_id, or schema with rows and inserts. It is
 only read. A query is one SELECT, WITH or VALUES. The clock stands still, and functions of chance are
-refused. How much a query can do in its time is another from machine to machine, and a database that a row
-names is a file that may change, whose hash no recipe has: what a query gave is kept in calls.jsonl, and a
-run that is resumed reads it there. The argument is query. A mistake is a query that fails, takes too long
+refused. How much a query can do in its time differs from machine to machine. A database that a row names
+is a file that may change, and the recipe has no hash of it. So what a query gave is kept in calls.jsonl,
+and a run that is resumed reads it there. The argument is query. A mistake is a query that fails, takes too long
 or has too many rows.
 
 ` + settings.Describe(defaultQueries()),

@@ -26,12 +26,12 @@ func init() {
 
 They are texts in memory: a column of the row has them, an object of texts by their names, and nothing
 is written to the disk. What a policy leaves is what its answer is judged with: the verifier reads it as
-that column, a script by row["files"]. The reward of a stage reads the row as it was. What do can be:
+that column, a script by row["files"]. The reward of a stage reads the row as it was. Values of do:
 
     list      the names of all files, with their lengths
     read      the text of the file name
-    write     the file name has the text text from now on
-    replace   text, which occurs exactly once in the file name, becomes with
+    write     replaces or creates the file name with text
+    replace   replaces text, which must occur exactly once in the file name, by with
     delete    deletes the file name
 
 A mistake is a file that is not there, a text that is not there exactly once, a name that is not valid, and
