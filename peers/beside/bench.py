@@ -145,7 +145,7 @@ def cases(rlzero, run, wanted, scratch):
 def trained(rlzero, scratch):
     folder = Path(scratch) / "countdown-tiny"
     print("training countdown-tiny for its checkpoints", flush=True)
-    done = subprocess.run([rlzero, "train", "countdown-tiny", "--run", folder, "--set", "stage.rl.checkpoint_every=10", "--set", "checkpoint.keep=1000"], capture_output=True, text=True)
+    done = subprocess.run([rlzero, "train", "countdown-tiny", "--run", folder, "--set", "stage.warm-up.checkpoint_every=0", "--set", "stage.rl.checkpoint_every=10", "--set", "checkpoint.keep=1000"], capture_output=True, text=True)
     if done.returncode != 0:
         broken(f"countdown-tiny was not trained: {done.stderr[-400:]}")
     return folder
