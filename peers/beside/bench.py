@@ -188,7 +188,7 @@ def page(table):
         memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR else ''}"
         lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {bar} | {memory} |")
     made = {(row["machine"], row["device"], row["versions"], row["release"], row["date"]) for row in table}
-    lines += [""] + [f"- {day}, {where}, {device or 'same device'}; rlzero {release}; {versions}" for where, device, versions, release, day in sorted(made)]
+    lines += [""] + [f"- {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for where, device, versions, release, day in sorted(made)]
     return "\n".join(lines) + "\n"
 
 
