@@ -89,7 +89,7 @@ papers: build
 # Every fuzz target for a few seconds, without coverage so that nothing is built anew;
 # counted, as a run that is timed may end in "context deadline exceeded".
 # Ten minutes with it: go test -run '^$$' -fuzz '^FuzzMath$$' -fuzztime 10m ./verify
-FUZZ_RUNS := 1500
+FUZZ_RUNS := 2500
 fuzz-smoke:
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u); do \

@@ -48,7 +48,7 @@ func TestGenerated(t *testing.T) {
 	for _, f := range generatedFamilies() {
 		t.Run(f.Name, func(t *testing.T) {
 			task := validated(t, f.New())
-			problems := 200
+			problems := 400
 			if gputest.Long() {
 				problems = 1000
 			}
@@ -56,7 +56,7 @@ func TestGenerated(t *testing.T) {
 				problems /= 10
 			}
 			if testing.Short() {
-				problems /= 3
+				problems /= 4
 			}
 			answers := map[string]int{}
 			for i := range problems {

@@ -5,25 +5,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// wrongAnswers is how many answers to each family's problems are tried.
+// wrongAnswers is how many answers to each family's problems are tried; -short
+// tries a tenth.
 func wrongAnswers() int {
-	switch {
-	case testing.Short():
-		return 500
-	case gputest.Long():
-		return 10_000
+	if testing.Short() {
+		return 1000
 	}
-	return 3000
+	return 10_000
 }
 
-// TestWrongAnswers: of 3,000 answers (10,000 with RLZERO_LONG=1) to the problems of a
-// family that are not right (those of other problems, the reference with an edit or in
-// disorder, and random text) none is called right. Which of them are right is decided by other
+// TestWrongAnswers: of 10,000 answers to the problems of a family that are not
+// right (those of other problems, the reference with an edit or in disorder, and
+// random text) none is called right. Which of them are right is decided by other
 // means than the family's own: by the reference's text and number, else by the
 // oracle of the family.
 func TestWrongAnswers(t *testing.T) {
