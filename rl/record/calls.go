@@ -15,7 +15,7 @@ import (
 type Call struct {
 	Purpose int    `json:"purpose"`           // of the episode: 2 a completion of a step, 4 one of an evaluation; internal/random/purpose.go has the others
 	Stage   int    `json:"stage"`             // its index in the recipe
-	Step    int    `json:"step"`              // of the stage, from 0 on; 9223372036854775807: the evaluation after the stage
+	Step    int    `json:"step"`              // of the stage, from 0 on; of an evaluation the steps done before it, and 9223372036854775807 after the stage; refills, greedy answers and second chances: 65 times the step and the try; contests: twice the step and the side
 	Stream  uint32 `json:"stream"`            // tells the episodes of a step apart
 	Greedy  bool   `json:"greedy,omitempty"`  // the episode is drawn greedily
 	Turn    int    `json:"turn"`              // from 1

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,7 @@ func placeOf(c record.Call) record.Call {
 	return record.Call{Purpose: c.Purpose, Stage: c.Stage, Step: c.Step, Stream: c.Stream, Greedy: c.Greedy, Turn: c.Turn, Number: c.Number}
 }
 
-// comesAt says whether a line is of a position or what comes after it.
+// comesAt says whether a line may be of a position or what comes after it. No line that is has a smaller step.
 func comesAt(line record.Call, from train.Position) bool {
 	return line.Stage > from.Stage || line.Stage == from.Stage && line.Step >= from.Step
 }
@@ -279,31 +280,54 @@ func (o *opening) openCalls() error {
 // outdated says which lines a run that is resumed does not go by.
 func (o *opening) outdated(all []record.Call) (func(record.Call) bool, error) {
 	at := o.run.state.At
+	// sinceCheckpoint says whether a call was made after the checkpoint, which has the steps that are drawn ahead.
+	sinceCheckpoint := func(c record.Call) bool {
+		_, past := o.moment(c)
+		return c.Stage > at.Stage || c.Stage == at.Stage && past >= 2*at.Step
+	}
 	if o.run.longer != nil && slices.ContainsFunc(o.run.longer.changes, func(c recipe.Change) bool { return lengthOf(o.parts.Recipe, c.Key) == at.Stage }) {
 		// Another length may mean another learning rate, and so other calls.
 		for _, line := range all {
-			if line.Intent && line.Step != train.AfterStage && comesAt(line, at) {
+			if line.Intent && line.Step != train.AfterStage && sinceCheckpoint(line) {
 				return nil, hint.With(fmt.Errorf("%w: run %s has called %s, which has effects, after its last checkpoint, so that it cannot go on with another length there", lines.ErrInput, o.Dir, line.Tool),
 					"resume it as it is until its next checkpoint: rlzero train --resume --run %s", terminal.ShellWord(o.Dir))
 			}
 		}
-		return func(line record.Call) bool { return comesAt(line, at) }, nil
+		return sinceCheckpoint, nil
 	}
 	if o.calls.only != "" {
 		return func(record.Call) bool { return false }, nil
 	}
-	var newest train.Position
+	stage, newest := 0, math.MinInt // the last moment that is known to be past
 	for _, line := range all {
-		if p := (train.Position{Stage: line.Stage, Step: line.Step}); comesAt(line, newest) {
-			newest = p
+		if line.Stage > stage {
+			stage, newest = line.Stage, math.MinInt
+		}
+		if _, past := o.moment(line); line.Stage == stage {
+			newest = max(newest, past)
 		}
 	}
-	if newest.Stage < len(o.parts.Recipe.Stages) { // steps that are drawn ahead do not know what these come to
-		newest.Step -= o.parts.Recipe.Stages[newest.Stage].Lag
-	}
-	return func(line record.Call) bool { // what could not be run may be there now
-		return line.Fault != "" && comesAt(line, at) && comesAt(line, newest)
+	return func(line record.Call) bool { // what could not be run may be there now, unless something stands on it
+		moment, _ := o.moment(line)
+		return line.Fault != "" && sinceCheckpoint(line) && line.Stage == stage && moment >= newest
 	}, nil
+}
+
+// moment is where in its stage a call stands: 2n before the update of step n, 2n+1 after it. past is the
+// last moment before it that is over by then: with a lag, steps are drawn ahead of updates.
+func (o *opening) moment(c record.Call) (moment, past int) {
+	if c.Step == train.AfterStage {
+		return math.MaxInt, math.MaxInt
+	}
+	step, after := train.StepOf(random.Purpose(c.Purpose), c.Step)
+	if after {
+		return 2*step + 1, 2*step + 1
+	}
+	lag := 0
+	if c.Stage < len(o.parts.Recipe.Stages) {
+		lag = o.parts.Recipe.Stages[c.Stage].Lag
+	}
+	return 2 * step, 2 * max(0, step-lag)
 }
 
 // copyCalls begins the journal as that of the run that is repeated.

@@ -413,6 +413,21 @@ func (l *planner) with(settings map[string]float64) (prompts.Source, error) {
 // maxTries is above what a recipe can ask for.
 const maxTries = 65
 
+// StepOf is the step of its stage, from 0 on, that the draws of a key belong to: some keys have more than
+// the step in their Step. after: they are drawn after its update, as evaluations and contests are; an
+// evaluation before the first step is one after step -1.
+func StepOf(p random.Purpose, step int) (of int, after bool) {
+	switch p {
+	case random.Refill, random.Greedy, random.SecondChance:
+		return step / maxTries, false
+	case random.Contest:
+		return step / 2, true
+	case random.HeldOut, random.Probe:
+		return step - 1, true
+	}
+	return step, false
+}
+
 // streams are the problems and the completions of a try of a step of a stage: of the step itself,
 // or of a refill.
 func streams(stage int, at Position, try int) (draw uint64, sample random.Key) {
