@@ -62,6 +62,7 @@ func TestHostile(t *testing.T) {
 		"deep.jsonl":        `{"question":` + strings.Repeat(`{"a":`, 10<<20) + "\n",
 		"nested.parquet":    "PAR1" + string(nested) + string(binary.LittleEndian.AppendUint32(nil, uint32(len(nested)))) + "PAR1",
 		"counts.gguf":       "GGUF" + string(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 3), 1<<60), 1<<60)),
+		"line.jsonl":        "",
 		"run/recipe.toml":   "",
 		"run/checkpoints/x": "",
 		"run/metrics.jsonl": `{"step":1,"stage":"rl","reward/mean":0.5}` + "\n",
@@ -70,7 +71,6 @@ func TestHostile(t *testing.T) {
 	}
 	s.write(t, "run/completions.jsonl", `{"step":1,"stage":"rl","group":0,"sample":0,"prompt":"1+1","completion":"2","reward":1,"verdict":"right"}`+"\n")
 	for _, name := range []string{"run/completions.jsonl", "line.jsonl"} {
-		s.write(t, "line.jsonl", "")
 		if err := os.Truncate(filepath.Join(s.folder, name), mostTaken+64<<20); err != nil { // a line of zeros, which takes no room on the disk
 			t.Fatal(err)
 		}

@@ -68,10 +68,20 @@ func Functions(tools []Function) any {
 	return value
 }
 
+// Write is a call in the way of the template; args is a JSON object.
+func (c Calls) Write(name, args string) string {
+	return c.Begin + `{"name": "` + name + `", "` + c.Arguments + `": ` + args + "}" + c.End
+}
+
+// triedCall is a message with a call whose argument k is a value.
+func triedCall(value string) string {
+	return `{"role":"assistant","content":"","tool_calls":[{"id":"` + callID + `","type":"function","function":{"name":"tried","arguments":{"k":"` + value + `"}}}]}`
+}
+
 // Calls finds out how the template writes calls, by having it write one; false if it does
 // so in no way that is known here.
 func (f *Format) Calls() (Calls, bool) {
-	messages, err := ReadMessages([]byte(`[{"role":"user","content":"` + tryFirst + `"},{"role":"assistant","content":"","tool_calls":[{"id":"` + callID + `","type":"function","function":{"name":"tried","arguments":{"k":"v"}}}]}]`))
+	messages, err := ReadMessages([]byte(`[{"role":"user","content":"` + tryFirst + `"},` + triedCall("v") + `]`))
 	if err != nil {
 		return Calls{}, false
 	}

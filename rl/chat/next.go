@@ -200,11 +200,11 @@ func (f *Format) AppendsCalls(c Calls) string {
 		return why
 	}
 	written := func(value string) (Message, string, error) {
-		messages, err := ReadMessages([]byte(`[{"role":"assistant","content":"","tool_calls":[{"id":"` + callID + `","type":"function","function":{"name":"tried","arguments":{"k":"` + value + `"}}}]}]`))
+		messages, err := ReadMessages([]byte("[" + triedCall(value) + "]"))
 		if err != nil {
 			return Message{}, "", err
 		}
-		return messages[0], strings.TrimSpace(c.Begin + `{"name": "tried", "` + c.Arguments + `": {"k": "` + value + `"}}` + c.End), nil
+		return messages[0], strings.TrimSpace(c.Write("tried", `{"k": "`+value+`"}`)), nil
 	}
 	messages := []Message{Say(User, tryFirst)}
 	asked, err := f.render(Conversation{Messages: messages, Tools: triedTools}, true)

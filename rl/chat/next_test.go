@@ -227,9 +227,8 @@ var refusedCalls = map[string]string{
 	"it changes earlier turns":                                      "axolotl__qwen3 hf__qwen3 trl__qwen3",
 }
 
-// TestPublishedCalls: of every published template that writes calls in a known way, either the ids of
-// calls and answers that are appended are those of the whole conversation, or it is refused with what it
-// does. A control token that a tool says is text.
+// TestPublishedCalls: AppendsCalls accepts the published templates that write calls in a known way, or
+// refuses them with what they do, as the tables have it. A control token that a tool says is text.
 func TestPublishedCalls(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "chat_templates"), "templates", "*.jinja"))
 	if err != nil {

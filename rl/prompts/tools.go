@@ -47,7 +47,7 @@ func (r *Renderer) Calls(text string, tools []world.Spec) []world.Call {
 		if form.Begin == "" { // an answer may begin with a brace too
 			return nil
 		}
-		return []world.Call{{Mistake: "the call cannot be read; accepted: " + form.Begin + `{"name": "NAME", "` + form.Arguments + `": {...}}` + form.End}}
+		return []world.Call{{Mistake: "the call cannot be read; accepted: " + form.Write("NAME", "{...}")}}
 	}
 	var names []string
 	for _, t := range tools {
@@ -87,7 +87,7 @@ func (r *Renderer) Called(tool world.Spec, text string) (string, error) {
 	if !known {
 		return "", ErrCalls
 	}
-	return form.Begin + `{"name": "` + tool.Name + `", "` + form.Arguments + `": ` + string(args) + "}" + form.End, nil
+	return form.Write(tool.Name, string(args)), nil
 }
 
 // withTools is a conversation whose model is told of its tools: by the template, or by a system message

@@ -225,7 +225,7 @@ type Episode struct {
 
 	// largest number of tokens of an episode, without its prompt but with what is read between the turns;
 	// sampling.max_completion_tokens limits one turn; default: the length of the task's longest valid
-	// episode; with tools there is none
+	// episode; with tools there is no default
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
 
 	// how long a world may take for one turn, by the clock; an episode whose world takes longer is not
@@ -403,8 +403,8 @@ type Stage struct {
 	models []reward.Model // that formulas name beside those that every recipe has
 }
 
-// Variant implements [settings.Variant]: a stage without a best policy does not name it, nor one that
-// trains the policy who learns, nor one that measures no truth that.
+// Variant implements [settings.Variant]: a stage without a best policy, a learner of its
+// own or a truth has no keys about them.
 func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {

@@ -85,11 +85,8 @@ func tried(t world.Tool, source prompts.Source) error {
 		if err == nil {
 			err = s.Close()
 		}
-		if err != nil && row.File != "" {
-			return fmt.Errorf("%s, line %d: %w", row.File, row.Line, err)
-		}
 		if err != nil {
-			return fmt.Errorf("problem %s: %w", row.ID, err)
+			return fmt.Errorf("%s: %w", placeOf(row), err)
 		}
 	}
 	return nil

@@ -66,14 +66,12 @@ func (c *calls) open(folder *store.Run, from train.Position) (err error) {
 
 // forget leaves lines out of the journal of a run. outdated is told of each with all of them.
 func forget(folder *store.Run, outdated func(all []record.Call) (func(record.Call) bool, error)) error {
-	file := filepath.Join(folder.Dir(), record.CallsFile)
-	var all []record.Call
-	_, err := record.EachCall(file, func(line record.Call) error { all = append(all, line); return nil })
+	all, err := allCalls(filepath.Join(folder.Dir(), record.CallsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return asWritten(err)
+		return err
 	}
 	leave, err := outdated(all)
 	if err != nil {
@@ -88,6 +86,14 @@ func forget(folder *store.Run, outdated func(all []record.Call) (func(record.Cal
 		return err
 	}
 	return folder.WriteFile(record.CallsFile, text)
+}
+
+// allCalls are the lines of a journal.
+func allCalls(file string) (all []record.Call, err error) {
+	if _, err = record.EachCall(file, func(line record.Call) error { all = append(all, line); return nil }); err != nil {
+		return nil, asWritten(err)
+	}
+	return all, nil
 }
 
 // asWritten is the error of a journal that is not as it was written.
@@ -132,9 +138,9 @@ func (c *calls) settle(folder *store.Run) error {
 
 // sorted is the text of a journal with its lines in the order of the calls.
 func sorted(file string) ([]byte, error) {
-	var all []record.Call
-	if _, err := record.EachCall(file, func(line record.Call) error { all = append(all, line); return nil }); err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	all, err := allCalls(file)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(all, record.Call.Compare)
 	return record.CallsText(all)

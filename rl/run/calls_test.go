@@ -126,7 +126,6 @@ func journal(t *testing.T, dir string) (lines []record.Call) {
 // What was answered before is read and not asked again. A changed byte of the journal, and a call that is
 // another, are refused at their places.
 func callsResumed(t *testing.T, run calling) {
-	same := func(int) string { return "1" }
 	moments := []int{7, 1, 20}
 	if testing.Short() {
 		moments = moments[:1]
@@ -137,7 +136,7 @@ func callsResumed(t *testing.T, run calling) {
 			if n == at {
 				killed = copyRun(t, base)
 			}
-			return same(n), nil
+			return "1", nil
 		})
 		must(t, run(t, "asks", base, Options{}))
 		all, before := tried.calls, len(journal(t, killed))
@@ -145,7 +144,7 @@ func callsResumed(t *testing.T, run calling) {
 			t.Fatalf("%d calls, of which %d were answered when call %d was made", all, before, at)
 		}
 		edited := copyRun(t, killed)
-		answers(func(n int) (string, error) { return same(n), nil })
+		answers(func(int) (string, error) { return "1", nil })
 		must(t, run(t, "asks", killed, Options{Resume: true}))
 		// Its checkpoint is of step 2 at most: what was answered after it is not asked again.
 		if tried.calls > all-before {
@@ -275,8 +274,8 @@ func effectsOnce(t *testing.T, run calling) {
 	sameRun(t, runFiles(t, again), runFiles(t, killed))
 }
 
-// unable: where a tool cannot be run no episode that calls it is scored, and the run stops and names it. Where
-// some episodes may be so, or have turns that are refused, the run is repeated by its journal.
+// unable: a run in which some tools could not be run, or some turns are refused, is repeated by its journal.
+// Where nothing can be run, the run stops and names the tool.
 func unable(t *testing.T, run calling) {
 	for fault, until := range map[error]int{world.ErrUnable: 3, errors.New("it is broken"): 12} {
 		base, again := t.TempDir(), filepath.Join(t.TempDir(), "again")
@@ -286,12 +285,12 @@ func unable(t *testing.T, run calling) {
 			}
 			return "1", nil
 		})
-		must(t, run(t, "asks", base, Options{}, "stage.rl.max_not_scored=1"))
+		must(t, run(t, "asks", base, Options{}))
 		if !slices.ContainsFunc(journal(t, base), func(c record.Call) bool { return c.Refused || c.Fault != "" }) {
 			t.Errorf("%v: the journal has no turn without a reply", fault)
 		}
 		answers(func(int) (string, error) { return "", errors.New("the tool is gone") })
-		must(t, run(t, "asks", again, Options{Replay: base}, "stage.rl.max_not_scored=1"))
+		must(t, run(t, "asks", again, Options{Replay: base}))
 		sameRun(t, runFiles(t, again), runFiles(t, base))
 		if tried.calls != 0 {
 			t.Errorf("%v: %d calls are made", fault, tried.calls)

@@ -8,7 +8,7 @@ import (
 
 // Bounds on the calls of a turn.
 const (
-	MaxCalls     = 16      // what follows is not read
+	maxCalls     = 16      // what follows is not read; max_calls in rl/recipe has the same bound
 	maxCallBytes = 1 << 16 // between the tags of a call
 )
 
@@ -38,8 +38,8 @@ func Calls(text string, tools []Spec) []Call {
 		inner, after, ended := strings.Cut(rest, "</"+tool.Name+">")
 		mistake := ""
 		switch {
-		case len(calls) == MaxCalls:
-			mistake = tooMany(MaxCalls)
+		case len(calls) == maxCalls:
+			mistake = tooMany(maxCalls)
 		case !ended:
 			mistake = fmt.Sprintf("the call has no end; accepted: </%s>", tool.Name)
 		case len(inner) > maxCallBytes:

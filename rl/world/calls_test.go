@@ -47,8 +47,8 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	many := Calls(strings.Repeat("<calc>1</calc>", MaxCalls+9), someTools)
-	if len(many) != MaxCalls+1 || many[MaxCalls-1].Mistake != "" || many[MaxCalls].Mistake == "" {
+	many := Calls(strings.Repeat("<calc>1</calc>", maxCalls+9), someTools)
+	if len(many) != maxCalls+1 || many[maxCalls-1].Mistake != "" || many[maxCalls].Mistake == "" {
 		t.Errorf("of too many calls %d are read: %q", len(many), written(many))
 	}
 	for length, mistake := range map[int]bool{maxCallBytes: false, maxCallBytes + 1: true} {
@@ -66,7 +66,7 @@ func FuzzCalls(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		calls := Calls(text, someTools)
-		if len(calls) > MaxCalls+1 {
+		if len(calls) > maxCalls+1 {
 			t.Fatalf("%d calls", len(calls))
 		}
 		for _, c := range calls {

@@ -27,7 +27,7 @@ const (
 const (
 	partBytes = 512 << 10       // of results and weights in one message; servers accept 1 MiB by default
 	beatEvery = 2 * time.Second // a worker says that it is there
-	goneAfter = 3               // a worker that says nothing for more beats of the trainer is gone
+	goneAfter = 3               // beats of the trainer: a worker that says nothing for more of them is gone
 	takeWait  = 5 * time.Second // a request for an item is answered after so long, with none if there is none
 	replyWait = 5 * time.Second // longer than a reply to any other request takes
 )
