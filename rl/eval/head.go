@@ -36,7 +36,7 @@ type Ranking struct {
 	OneOfN  counted // prompts with right and wrong completions: a right one has a higher score than all wrong ones
 	Chance  counted // completions of these prompts that are right: what OneOfN comes to by chance
 	Rank    counted // of these prompts: 1/(1 + wrong completions at or above the best right one)
-	BestOfN counted // prompts with several completions: the first with the highest score is right
+	BestOfN counted // prompts with several completions: the first of the highest scores is right; of equal ones a wrong one comes first
 	Alone   counted // completions: the score says by itself whether it is right
 	Steps   counted // steps with labels: the score after the step says whether it is right
 }
@@ -266,7 +266,7 @@ func (r *Ranking) rank(groups [][]side) {
 		best, rights := 0, 0
 		bestRight := math.Inf(-1)
 		for i, s := range g {
-			if s.score > g[best].score {
+			if s.score > g[best].score || s.score == g[best].score && !s.right {
 				best = i
 			}
 			if s.right {

@@ -16,12 +16,12 @@ import (
 )
 
 // TestHeadRanks: what a head comes to on pairs and on groups, counted by hand. Equal scores are half a
-// pair, and no first place.
+// pair, and no first place, in whatever order they stand.
 func TestHeadRanks(t *testing.T) {
 	h := headed{report: &HeadReport{Data: "rows", Label: "LABEL_0", Rows: 5}, groups: [][]side{
 		{{true, 2}, {false, 1}},                             // a pair in the right order
 		{{true, 1}, {false, 1}},                             // none
-		{{false, 3}, {true, 0}, {false, -1}, {true, 2}},     // a wrong one first; pairs: 3 of 4... of right 0: -1 alone, of right 2: -1 alone
+		{{false, 3}, {true, 0}, {false, -1}, {true, 2}},     // a wrong one first; pairs: each right one is above -1 alone, 2 of 4
 		{{false, 5}, {false, 4}},                            // no right one: best of n alone
 		{{true, -9}},                                        // nothing to compare
 		{{true, 1}, {true, 1}, {true, 0}},                   // all right
@@ -39,7 +39,7 @@ func TestHeadRanks(t *testing.T) {
 		{"one of n", h.report.OneOfN, 2, 4, "the first and the last"},
 		{"chance", h.report.Chance, 1 + 1 + 2 + 1, 2 + 2 + 4 + 3, "right ones of the same four groups"},
 		{"rank", h.report.Rank, 1 + 0.5 + 0.5 + 1, 4, "second where one wrong one is at or above"},
-		{"best of n", h.report.BestOfN, 1 + 1 + 0 + 0 + 1 + 1, 6, "of equal scores the first"},
+		{"best of n", h.report.BestOfN, 1 + 0 + 0 + 0 + 1 + 1, 6, "the first, those of right ones alone, and the last"},
 	} {
 		if f.got.n != f.n || math.Abs(f.got.sum-f.sum) > 0x1p-50 {
 			t.Errorf("%s: %v of %d, want %v of %d: %s", f.name, f.got.sum, f.got.n, f.sum, f.n, f.comment)

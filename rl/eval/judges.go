@@ -163,7 +163,7 @@ func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
 			truth = truthOf(line.Verdict)
 		}
 		if o.Verifier != nil {
-			truth = truthOf(o.Verifier.Verify(g.Problem, line.Text).Verdict)
+			truth = o.told(g.Problem, line.Text)
 		}
 		out.truth[n] = append(out.truth[n], truth)
 	}
@@ -178,6 +178,11 @@ func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
 		err = nil
 	}
 	return out, err
+}
+
+// told is the truth by the verifier.
+func (o JudgeOptions) told(row verify.Problem, completion string) *bool {
+	return truthOf(verify.Guard(func() verify.Verdict { return o.Verifier.Verify(row, completion) }).Verdict)
 }
 
 // truthOf says whether a verdict is right; nil: it says neither.
@@ -208,7 +213,7 @@ func (o JudgeOptions) ofRows() (out asked, err error) {
 		var truth *bool
 		switch {
 		case o.Verifier != nil:
-			truth = truthOf(o.Verifier.Verify(row, text).Verdict)
+			truth = o.told(row, text)
 		case labelled:
 			truth = &good
 		}
@@ -326,7 +331,6 @@ func (r *JudgeReport) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	type examples []JudgeExample
 	return json.Marshal(struct {
 		Name       string          `json:"judge"`
 		Model      string          `json:"model"`
@@ -340,6 +344,6 @@ func (r *JudgeReport) MarshalJSON() ([]byte, error) {
 		Stored     int             `json:"stored"`
 		Reproduced int             `json:"reproduced"`
 		Agreement  json.RawMessage `json:"agreement"`
-		Failed     examples        `json:"failed"`
-	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, r.Right.known(), r.Wrong.known(), r.Stored, r.Reproduced, figures, slices.Concat(examples{}, r.Examples)})
+		Failed     []JudgeExample  `json:"failed"`
+	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, r.Right.known(), r.Wrong.known(), r.Stored, r.Reproduced, figures, append([]JudgeExample{}, r.Examples...)})
 }

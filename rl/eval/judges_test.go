@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -38,5 +39,30 @@ func TestTruthOfRun(t *testing.T) {
 		if truth := out.truth[0][0]; (truth != nil) != c.known || c.known && !*truth {
 			t.Errorf("%s: %v", c.about, truth)
 		}
+	}
+}
+
+// faulty is a verifier with a fault.
+type faulty struct{}
+
+func (faulty) Verify(row verify.Problem, completion string) verify.Verdict {
+	if completion == "bad" {
+		panic("a fault")
+	}
+	return verify.Verdict{Verdict: verify.Right, Score: 1}
+}
+
+// TestTold: where the verifier fails there is no truth, and the other rows keep theirs.
+func TestTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(file, []byte(`{"question":"q","completion":"bad"}`+"\n"+`{"question":"q","completion":"good"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := JudgeOptions{Rows: prompts.Part{Data: file}, Verifier: faulty{}, Most: 9}.ofRows()
+	if err != nil || len(got.truth) != 1 || len(got.truth[0]) != 2 {
+		t.Fatal(got.truth, err)
+	}
+	if bad, good := got.truth[0][0], got.truth[0][1]; bad != nil || good == nil || !*good {
+		t.Errorf("%v, %v", bad, good)
 	}
 }
