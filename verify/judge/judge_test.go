@@ -53,6 +53,7 @@ func TestRefused(t *testing.T) {
 		`{"model":"m","source":"a}","read":"head"}`:                                       {"source:1:2: found } without {", ""},
 		`{"model":"m","prompt":"` + file + `","read":"head"}`:                             {"rubric.txt:3:9: found {completoin}; accepted: {question}, {answer}, {completion}", "did you mean {completion}?"},
 		`{"model":"m","prompt":"nowhere.txt","read":"head"}`:                              {"option prompt: ", ""},
+		`{"model":"m","read":"head","part":"</think>"}`:                                   {`part = "</think>" would do nothing: without a prompt the conversation itself is shown, all of it`, ""},
 		`{"model":"m","read":"head","vote":3}`:                                            {"vote", ""},
 	} {
 		_, err := New(json.RawMessage(options))

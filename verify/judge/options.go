@@ -250,6 +250,8 @@ func (j *Judge) together(given map[string]json.RawMessage) error {
 		return fmt.Errorf(`items = %q would do nothing with shows = %q`, j.Items, j.Shows)
 	case j.Shows != Pairs && is("against"):
 		return fmt.Errorf(`against = %q would do nothing with shows = %q`, j.Against, j.Shows)
+	case j.prompt == nil && is("part"):
+		return fmt.Errorf("part = %q would do nothing: without a prompt the conversation itself is shown, all of it", j.Part)
 	case j.Shows == Group && j.pattern == nil:
 		return errors.New(`shows = "group" reads an order of completions: read is a regular expression whose match lists their numbers, the best first`)
 	case !(j.Between[0] < j.Between[1]):
