@@ -129,6 +129,8 @@ func TestHeadedFolder(t *testing.T) {
 	}{
 		{"eval " + dir + " --data " + nothing, "nothing.jsonl: line 1: nothing is preferred", "--set task.columns.chosen=COLUMN"},
 		{"eval " + dir + " --data " + pairs + " --n 4", "--n does not go with a model that has a head", ""},
+		{"eval " + dir + " --data " + pairs + " --greedy", "--greedy does not go with a model that has a head", ""},
+		{"eval " + dir + " --data " + pairs + " --seed 2", "--seed does not go with a model that has a head", ""},
 		{"eval " + dir + " --data " + pairs + " --label good", `there is no label "good"; the head has 1 (LABEL_0)`, "--label LABEL_0"},
 		{"score " + dir + " --in " + pairs + " --temperature 2", "--temperature does not go with a model that has a head", ""},
 		{"score " + fixtures.ChatModel(t) + " --in " + pairs + " --label good", "--label is for models with a head", ""},

@@ -101,6 +101,9 @@ func askJudges(c *cli.Context) error {
 		if err != nil {
 			return fmt.Errorf("%w: --verifier: %w", lines.ErrInput, err)
 		}
+		if _, asks := o.Verifier.(verify.Asking); asks {
+			return usagef("--verifier %s asks a model itself; accepted: a verifier that judges by itself", text)
+		}
 	}
 	if c.IsSet("in") {
 		o.Rows = prompts.Part{Data: c.String("in")}

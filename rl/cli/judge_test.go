@@ -98,6 +98,9 @@ options = {model = "reader", prompt = "q.txt", read = {yes = 1, no = 0}, context
 	if err := json.Unmarshal([]byte(stdout), &figures); code != 0 || err != nil {
 		t.Fatal(stderr, err)
 	}
+	if _, stdout, _ := rlzero(t, "judge", mine, "--in", plain, "--judge", "liked", "--json", "--device", "ref"); !strings.Contains(stdout, `"failed":[]`) {
+		t.Errorf("%s", stdout)
+	}
 	rows = plain
 	if one := asked("--judge", "liked"); len(one) != 1 || one[0].Agreement["pairs"] != figures["pairs"] || one[0].Agreement["alone"] != figures["alone"] {
 		t.Errorf("%+v, and eval has %v", one, figures)
@@ -152,5 +155,9 @@ sampling = {max_completion_tokens = 4, temperature = 0.01}
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, "the verifier judge asks a model") || !strings.Contains(stderr, "rlzero judge") {
 			t.Errorf("%v: exit code %d: %s", args, code, stderr)
 		}
+	}
+	code, _, stderr = rlzero(t, "judge", mine, "--in", rows, "--verifier", "judge model=m read=head", "--device", "ref")
+	if code != exitUsage || !strings.Contains(stderr, "--verifier judge model=m read=head asks a model itself; accepted: a verifier that judges by itself") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -463,7 +463,11 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	head, err := headOf(c, found.Dir, "against", "task", "verifier", "n", "k")
+	without := []string{"against", "task", "verifier", "n", "k"}
+	for _, f := range samplingFlags() { // a head draws nothing
+		without = append(without, f.Names()[0])
+	}
+	head, err := headOf(c, found.Dir, without...)
 	if err != nil {
 		return err
 	}
