@@ -99,7 +99,7 @@ func TestJudged(t *testing.T) {
 		answers[key] = said
 		if line["reading"] == nil {
 			unread++
-			if line["why"] == "" || line["verifier"] != "said" {
+			if line["why"] == nil || line["verifier"] != "said" {
 				t.Errorf("unread: %v", line)
 			}
 		}
@@ -150,7 +150,7 @@ func TestJudged(t *testing.T) {
 	must(t, err)
 	for i, name := range []string{"liked", "says", "said", "better"} {
 		r := reports[i]
-		if r.Name != name || r.Completions != n || r.Stored == 0 || r.Reproduced != r.Stored || (r.Unread > 0) != (name == "said" || name == "better" && r.Unread > 0) {
+		if r.Name != name || r.Completions != n || r.Stored == 0 || r.Reproduced != r.Stored || (r.Unread > 0) != (name == "said") {
 			t.Errorf("%s: %d of %d answers are as they were, of %d completions; %d unread", name, r.Reproduced, r.Stored, r.Completions, r.Unread)
 		}
 		if name == "said" && (len(r.Examples) != 3 || r.Examples[0].Why == "" || !strings.Contains(r.Table(true), r.Examples[0].Why)) {
@@ -159,15 +159,11 @@ func TestJudged(t *testing.T) {
 	}
 
 	// By hand: one by one, all together, and without a memory.
-	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
-	must(t, err)
-	c, err := cast.Open(r, "", dev)
+	c, err := cast.Open(loaded, "", dev)
 	must(t, err)
 	defer c.Close()
-	found, err := store.FindModel(dir, store.TakeLast)
-	must(t, err)
 	for _, k := range c.Keepers() {
-		must(t, k.Load(found.Dir))
+		must(t, k.Load(last.Dir))
 	}
 	var groups []rollout.Group
 	for _, line := range linesOf(t, filepath.Join(dir, record.CompletionsFile)) {
@@ -175,11 +171,11 @@ func TestJudged(t *testing.T) {
 			groups = append(groups, rollout.Group{Problem: verify.Problem{Question: line["prompt"].(string)}, Paths: []rollout.Path{{Text: line["completion"].(string)}}})
 		}
 	}
-	for _, j := range r.Judges() {
+	for _, j := range loaded.Judges() {
 		if j.Shows == judge.Pairs {
 			continue
 		}
-		together := &panel.Panel{Models: c.Judge, Seed: r.Seed}
+		together := &panel.Panel{Models: c.Judge, Seed: loaded.Seed}
 		all, err := together.Judge(t.Context(), j.Judge, groups)
 		must(t, err)
 		again, err := together.Judge(t.Context(), j.Judge, groups)
@@ -187,7 +183,7 @@ func TestJudged(t *testing.T) {
 		if counts := together.Take(); counts.Cached != counts.Questions/2 || counts.Cached == 0 {
 			t.Errorf("%s: %+v", j.Name, counts)
 		}
-		alone := &panel.Panel{Models: c.Judge, Seed: r.Seed, Off: true}
+		alone := &panel.Panel{Models: c.Judge, Seed: loaded.Seed, Off: true}
 		for i := range groups {
 			one, err := alone.Judge(t.Context(), j.Judge, groups[i:i+1])
 			must(t, err)
@@ -209,7 +205,7 @@ func sameVerdict(a, b verify.Verdict) bool {
 }
 
 // TestFooled: a judge that pays an attack as much as a right answer ends a run before its first step, and
-// one that is trusted as far as that lets it begin.
+// without a limit it begins untested.
 func TestFooled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "q.txt")
 	must(t, os.WriteFile(file, []byte("{question}{completion}"), 0o600))
