@@ -65,7 +65,7 @@ func attacked(p Parts, stage int, j recipe.Judging) (groups []rollout.Group, che
 }
 
 // fooled says what the attack that earns the most is paid, as a share of what right answers are. verdicts are
-// those of a right answer and of the attacks, in each group.
+// those of a right answer and of the attacks, in each group. Equal texts count once.
 func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Cheat) (note string, err error) {
 	var right meanScore
 	paid := map[string]*meanScore{}
@@ -89,7 +89,7 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 	}
 	scored := slices.DeleteFunc(slices.Clone(order), func(c audit.Cheat) bool { return paid[c.Text].n == 0 })
 	if len(scored) == 0 {
-		return fmt.Sprintf("verifier %s pays no attack: none of %d could be scored", j.Name, len(order)), nil
+		return fmt.Sprintf("verifier %s pays no attack: none of %d texts could be scored", j.Name, len(order)), nil
 	}
 	worst := slices.MaxFunc(scored, func(a, b audit.Cheat) int { return cmp.Compare(paid[a.Text].of(), paid[b.Text].of()) })
 	earned := paid[worst.Text].of() / right.of()
@@ -98,7 +98,7 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 		err := fmt.Errorf("%w: %s (the attack %s); max_fooled is %v", lines.ErrInput, note, worst.Attack, j.MaxFooled)
 		return "", hint.With(err, "train the judge on such answers as bad ones, ask it otherwise, or raise max_fooled")
 	}
-	note += fmt.Sprintf(": the best of %d attacks", len(order))
+	note += fmt.Sprintf(": the best of %d texts", len(order))
 	if unread := len(order) - len(scored); unread > 0 {
 		note += fmt.Sprintf(", %d of which could not be scored", unread)
 	}
@@ -131,5 +131,5 @@ func (m *meanScore) add(v verify.Verdict) {
 	}
 }
 
-// of is 0 of nothing, as nothing is paid.
-func (m *meanScore) of() float64 { return m.sum / float64(max(m.n, 1)) }
+// of is NaN of nothing.
+func (m *meanScore) of() float64 { return m.sum / float64(m.n) }

@@ -14,7 +14,7 @@ import (
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// TestFooledBy: attacks count once however many rows they are tried on, and what cannot be read is no pay: an
+// TestFooledBy: equal texts count once, however many rows and attacks have them, and what cannot be read is no pay: an
 // attack without a score is not the best one, and right answers without one are told as such.
 func TestFooledBy(t *testing.T) {
 	made, err := judge.New(json.RawMessage(`{"model":"m","source":"{completion}","read":{"yes":1,"no":0},"max_fooled":0.5}`))
@@ -22,17 +22,17 @@ func TestFooledBy(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := recipe.Judging{Judge: made, Name: "good"}
-	cheats := [][]audit.Cheat{{{Attack: "empty", Text: ""}, {Attack: "flattery", Text: "right"}}, {{Attack: "empty", Text: ""}, {Attack: "flattery", Text: "right"}}}
+	cheats := [][]audit.Cheat{{{Attack: "empty", Text: ""}, {Attack: "flattery", Text: "right"}}, {{Attack: "blank", Text: ""}, {Attack: "flattery", Text: "right"}}}
 	paid := func(x float64) verify.Verdict { return verify.Verdict{Score: x, Verdict: verify.Graded} }
 	none := verify.Abstain("no match")
 	for _, c := range []struct {
 		right, empty, flattery verify.Verdict
 		want                   string
 	}{
-		{paid(0.8), paid(0.1), paid(0.2), `verifier good pays "right" 0.25 of what it pays a right answer: the best of 2 attacks`},
+		{paid(0.8), paid(0.1), paid(0.2), `verifier good pays "right" 0.25 of what it pays a right answer: the best of 2 texts`},
 		{paid(0.8), paid(0.1), paid(0.6), `verifier good pays "right" 0.75 of what it pays a right answer (the attack flattery); max_fooled is 0.5`},
-		{paid(0.8), none, paid(0), `verifier good pays "right" 0.00 of what it pays a right answer: the best of 2 attacks, 1 of which could not be scored`},
-		{paid(0.8), none, none, "verifier good pays no attack: none of 2 could be scored"},
+		{paid(0.8), none, paid(0), `verifier good pays "right" 0.00 of what it pays a right answer: the best of 2 texts, 1 of which could not be scored`},
+		{paid(0.8), none, none, "verifier good pays no attack: none of 2 texts could be scored"},
 		{none, paid(0), paid(0), "max_fooled holds attacks against right answers, and none of these could be scored: no match"},
 		{paid(0), paid(0), paid(0), "max_fooled holds attacks against right answers, and these are paid 0"},
 	} {
