@@ -40,6 +40,9 @@ Not scored where the other verifier does not score.
 			if o.Verifier == "erring" {
 				return nil, errors.New("option verifier is erring itself; accepted: another verifier")
 			}
+			if err := o.absolute(); err != nil {
+				return nil, err
+			}
 			inner, err := New(o.Verifier, o.Options)
 			if err != nil {
 				return nil, err
@@ -47,7 +50,7 @@ Not scored where the other verifier does not score.
 			if _, asks := inner.(Asking); asks {
 				return nil, fmt.Errorf("option verifier is %s, which asks a model; accepted: a verifier that judges by itself", o.Verifier)
 			}
-			return Erring{inner, o.Errs, o.Seed}, o.absolute()
+			return Erring{inner, o.Errs, o.Seed}, nil
 		},
 	})
 }

@@ -19,6 +19,13 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	}
+	// An error about the path itself comes first, whether a file lies there or not.
+	for name, key := range map[string]string{"sql": "folder", "code:wasm": "folder", "code:python": "reward"} {
+		_, err := verify.New("erring", map[string]any{"verifier": name, "options": map[string]any{key: "nowhere"}})
+		if err == nil || !strings.Contains(err.Error(), key+` = "nowhere", which names another file when the folder is another; accepted: an absolute path`) {
+			t.Errorf("erring of %s: %v", name, err)
+		}
+	}
 	if declared != 5 {
 		t.Errorf("%d options are declared, want folder of sql, runtime and folder of code:wasm, reward of code:python, and file of the script that judges", declared)
 	}
