@@ -330,3 +330,22 @@ func TestCompared(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualMeans: completions with the same score have the same place, however their outcomes sum to it.
+func TestEqualMeans(t *testing.T) {
+	f := newFake(t)
+	f.says = func(question string) float64 { // t ties with all; else the longer one wins for certain
+		a, b, _ := strings.Cut(question[strings.Index(question, "[")+1:strings.Index(question, "]")], "|")
+		if a == "t" || b == "t" {
+			return 0
+		}
+		return 40 * float64(len(a)-len(b))
+	}
+	j := made(t, `{"model":"m","source":"[{a}|{b}]","shows":"pairs","read":{"1":1,"2":0}}`)
+	all := verdictsOf(t, f.panel(), j, about("?", "t", "x", "xx", "xxx", "yyy", "xxxx", "xxxxx"))[0]
+	for _, i := range []int{0, 3, 4} { // six ties; two wins, two losses and two ties
+		if v := all[i]; v.Score != 0.5 || v.Values["place"] != 3 {
+			t.Errorf("completion %d: %+v", i, v)
+		}
+	}
+}

@@ -288,9 +288,11 @@ func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Ve
 	means := make([]float64, n)
 	for i, list := range outcomes {
 		slices.Sort(list) // equal outcomes in any order have one sum
+		sum := 0.0
 		for _, x := range list {
-			means[i] += x / float64(len(list))
+			sum += x
 		}
+		means[i] = sum / float64(len(list)) // NaN of none, which is above nothing
 	}
 	out := make([]verify.Verdict, n)
 	for i := range out {
@@ -300,11 +302,11 @@ func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Ve
 		}
 		above := 0
 		for k := range means {
-			if len(outcomes[k]) > 0 && means[k] > means[i] {
+			if means[k] > means[i] {
 				above++
 			}
 		}
-		out[i] = s.judge.Among(outcomes[i], above, opinions[i], why[i])
+		out[i] = s.judge.Among(outcomes[i], means[i], above, opinions[i], why[i])
 	}
 	return out
 }

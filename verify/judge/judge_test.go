@@ -227,10 +227,10 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%v: %v", c, x)
 		}
 	}
-	if v := items.Among([]float64{1, 0.5, 0}, 2, nil, ""); v.Score != 0.5 || v.Values["wins"] != 1 || v.Values["place"] != 3 {
+	if v := items.Among([]float64{1, 0.5, 0}, 0.5, 2, nil, ""); v.Score != 0.5 || v.Values["wins"] != 1 || v.Values["place"] != 3 {
 		t.Errorf("among: %+v", v)
 	}
-	if v := items.Among(nil, 0, nil, "no match"); v.Verdict != verify.NotScored {
+	if v := items.Among(nil, math.NaN(), 0, nil, "no match"); v.Verdict != verify.NotScored {
 		t.Errorf("no duel: %+v", v)
 	}
 	list := made(t, `{"model":"m","source":"{list}","shows":"group","read":"First (.*)"}`)
@@ -245,7 +245,7 @@ func TestVerdicts(t *testing.T) {
 	if v := list.Placed(1, 1, o); v.Verdict != verify.NotScored || v.Reason != alone {
 		t.Errorf("one alone: %+v", v)
 	}
-	if v := items.Among(nil, 0, nil, ""); v.Verdict != verify.NotScored || v.Reason != alone {
+	if v := items.Among(nil, math.NaN(), 0, nil, ""); v.Verdict != verify.NotScored || v.Reason != alone {
 		t.Errorf("none to compare it with: %+v", v)
 	}
 	for _, text := range []string{"First 3 > 1", "First 3 1 1", "First 4 1 2", "First 1 2 3 2", "Third", "First "} {

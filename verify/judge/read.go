@@ -121,21 +121,27 @@ func (j *Judge) OfOrder(q Question, said Said, n int) (places []int, a verify.Op
 	if a.Why != "" {
 		return nil, a
 	}
-	places = make([]int, n)
-	numbers := strings.FieldsFunc(found, func(r rune) bool { return r < '0' || r > '9' })
+	if places = placesOf(found, n); places == nil {
+		a.Why = fmt.Sprintf("the order does not have each of the numbers 1 to %d once", n)
+	}
+	return places, a
+}
+
+// placesOf reads the place of each number from 1 to n in a list of them; nil: it does not have each once.
+func placesOf(list string, n int) []int {
+	numbers := strings.FieldsFunc(list, func(r rune) bool { return r < '0' || r > '9' })
+	if len(numbers) != n {
+		return nil
+	}
+	places := make([]int, n)
 	for place, text := range numbers {
 		i, err := strconv.Atoi(text)
-		if err != nil || i < 1 || i > n || places[i-1] != 0 || len(numbers) != n {
-			a.Why = fmt.Sprintf("the order does not have each of the numbers 1 to %d once", n)
-			return nil, a
+		if err != nil || i < 1 || i > n || places[i-1] != 0 {
+			return nil
 		}
 		places[i-1] = place + 1
 	}
-	if len(numbers) != n {
-		a.Why = fmt.Sprintf("the order does not have each of the numbers 1 to %d once", n)
-		return nil, a
-	}
-	return places, a
+	return places
 }
 
 // Votes are the answers to one question: their median, unless more than half of them are unread. spread is
@@ -239,9 +245,9 @@ func Duel(ab, ba float64) float64 {
 }
 
 // Among is the verdict about a completion that was compared with others: outcomes are those of its duels
-// that could be read, above how many completions of the prompt have a better mean, and why says why none
-// could be read; "": nothing was asked.
-func (j *Judge) Among(outcomes []float64, above int, answers []verify.Opinion, why string) verify.Verdict {
+// that could be read, mean is their mean, above how many completions of the prompt have a better one, and
+// why says why none could be read; "": nothing was asked.
+func (j *Judge) Among(outcomes []float64, mean float64, above int, answers []verify.Opinion, why string) verify.Verdict {
 	if len(outcomes) == 0 && why == "" {
 		return verify.Abstain(alone)
 	}
@@ -250,15 +256,14 @@ func (j *Judge) Among(outcomes []float64, above int, answers []verify.Opinion, w
 		none.Opinions = answers
 		return none
 	}
-	wins, sum := 0, 0.0
+	wins := 0
 	for _, x := range outcomes {
-		sum += x
 		if x > 0.5 {
 			wins++
 		}
 	}
 	v := verify.Verdict{Rule: rule, Opinions: answers, Values: map[string]float64{"wins": float64(wins), "place": float64(1 + above)}}
-	return j.scored(v, sum/float64(len(outcomes)))
+	return j.scored(v, mean)
 }
 
 // alone is why a completion without another one to compare it with is not scored.
