@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -132,7 +133,8 @@ func New(options json.RawMessage) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{Options: Options{Shows: Each, Against: All, Between: [2]float64{0, 1}, Votes: 1, MaxTokens: 256, MaxFooled: 1}}
+	j := &Judge{}
+	settings.SetDefaults(&j.Options, "")
 	if err := verify.DecodeOptions(rest, &j.Options); err != nil {
 		return nil, err
 	}
