@@ -26,11 +26,8 @@ const (
 	Group = "group" // all completions of a prompt
 )
 
-// With whom a completion is compared.
-const (
-	All    = "all"    // each other one of its prompt
-	Anchor = "anchor" // the first one of its prompt
-)
+// Anchor as Against: a completion is compared with the first one of its prompt, and not with each other one.
+const Anchor = "anchor"
 
 // Options are those of the verifier, but for what is read.
 type Options struct {
