@@ -17,7 +17,7 @@
 // 1711.05101; bias corrections as in Kingma and Ba, arXiv 1412.6980, with
 // PyTorch's place of eps (outside of the corrected root).
 //
-//variant adamw TL tile=4096 linear
+//variant adamw TL tile=4096 linear texels=g
 //variant adamw T0 tile=256 linear
 
 {{define "adamw TL"}}
@@ -35,12 +35,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let end = min(first + 512u, pc.n / 8u);
   let c = controls();
   for (var i = first + l; i < end; i += 8u) {
-    let p0 = p[i];
-    let g0 = g[i];
-    let m0 = m[i];
-    let v0 = v[i];
-    let lo = update(c, even(p0), even(g0), even(m0), even(v0));
-    let hi = update(c, odd(p0), odd(g0), odd(m0), odd(v0));
+    let p0 = p_at(i);
+    let g0 = g_at(i);
+    let m0 = m_at(i);
+    let v0 = v_at(i);
+    let lo = update(c, p0.lo, g0.lo, m0.lo, v0.lo);
+    let hi = update(c, p0.hi, g0.hi, m0.hi, v0.hi);
     p[i] = join(lo.p, hi.p);
     m[i] = join(lo.m, hi.m);
     v[i] = join(lo.v, hi.v);

@@ -32,7 +32,7 @@
 // 0.42; of 256, H = 9, KV = 3, 0.41 (EPYC, 512: 0.33); decoding equal. Zeroing the keys
 // that a row does not see costs nothing that shows.
 //
-//variant attention* TL tile=1,8
+//variant attention* TL tile=1,8 texels=q+k+v pairs=meta words=kvidx
 //variant attention* T0
 
 {{define "attention TL"}}
@@ -47,9 +47,7 @@
 {{template "wide"}}
 {{if bf16 "k"}}{{template "wide_bf16"}}{{end}}
 {{template "ln"}}
-fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: {{wide "k"}}) -> f32 {
-  let b_lo = {{even "k"}}(b);
-  let b_hi = {{odd "k"}}(b);
+fn chain(sum: f32, a: Eight, b: Eight) -> f32 {
   var s = sum;
 {{- range seq 8}}
   s = fma({{lane "a" .}}, {{lane "b" .}}, s);
@@ -66,25 +64,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let stride = pc.KV * width;
   let column = h / (pc.H / pc.KV) * width;
   let row = (t * pc.H + h) * width;
-  let start = ranges[t].x;
-  let count = select(0u, ranges[t].y, live);
+  let start = ranges_at(t).x;
+  let count = select(0u, ranges_at(t).y, live);
   var top = -1.7e38;
   var sum = 0.0;
   if (greatest(u32(start != subgroupShuffle(start, 0u))) == 0u) {
     // One list: lane l has key b+l for all 8 rows.
     let longest = greatest(count);
     for (var b = 0u; b < longest; b += 8u) {
-      let at = kvidx[start + min(b + lane, longest - 1u)] * stride + column;
+      let at = kvidx_at(start + min(b + lane, longest - 1u)) * stride + column;
 {{- range seq 8}}
       var s{{.}} = 0.0;
 {{- end}}
       for (var c = 0u; c < width; c++) {
-        let a = q[row + c];
-        let a_lo = even(a);
-        let a_hi = odd(a);
-        let y = k[at + c];
-        let y_lo = {{even "k"}}(y);
-        let y_hi = {{odd "k"}}(y);
+        let a = q_at(row + c);
+        let y = k_at(at + c);
 {{- range $j := seq 8}}
 {{- range $e := seq 8}}
         s{{$j}} = fma({{lane "a" $e}}, subgroupShuffle({{lane "y" $e}}, {{$j}}u), s{{$j}});
@@ -94,12 +88,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{- template "weigh"}}
       for (var c = 0u; c < width; c++) {
 {{- template "rescale"}}
-        let z = v[at + c];
-        let z_lo = {{even "v"}}(z);
-        let z_hi = {{odd "v"}}(z);
+        let z = v_at(at + c);
 {{- range $j := seq 8}}
-        lo = fma(vec4<f32>(p{{$j}}), select(vec4<f32>(), subgroupShuffle(z_lo, {{$j}}u), seen{{$j}}), lo);
-        hi = fma(vec4<f32>(p{{$j}}), select(vec4<f32>(), subgroupShuffle(z_hi, {{$j}}u), seen{{$j}}), hi);
+        lo = fma(vec4<f32>(p{{$j}}), select(vec4<f32>(), subgroupShuffle(z.lo, {{$j}}u), seen{{$j}}), lo);
+        hi = fma(vec4<f32>(p{{$j}}), select(vec4<f32>(), subgroupShuffle(z.hi, {{$j}}u), seen{{$j}}), hi);
 {{- end}}
         if (b < count) { o[row + c] = join(lo * finish, hi * finish); }
       }
@@ -107,24 +99,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   } else {
     for (var b = 0u; b < count; b += 8u) {
 {{- range seq 8}}
-      let at{{.}} = kvidx[start + min(b + {{.}}u, count - 1u)] * stride + column;
+      let at{{.}} = kvidx_at(start + min(b + {{.}}u, count - 1u)) * stride + column;
       var s{{.}} = 0.0;
 {{- end}}
       for (var c = 0u; c < width; c++) {
-        let a = q[row + c];
-        let a_lo = even(a);
-        let a_hi = odd(a);
+        let a = q_at(row + c);
 {{- range seq 8}}
-        s{{.}} = chain(s{{.}}, a_lo, a_hi, k[at{{.}} + c]);
+        s{{.}} = chain(s{{.}}, a, k_at(at{{.}} + c));
 {{- end}}
       }
 {{- template "weigh"}}
       for (var c = 0u; c < width; c++) {
 {{- template "rescale"}}
 {{- range seq 8}}
-        let v{{.}} = v[at{{.}} + c];
-        lo = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), {{even "v"}}(v{{.}}), seen{{.}}), lo);
-        hi = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), {{odd "v"}}(v{{.}}), seen{{.}}), hi);
+        let v{{.}} = v_at(at{{.}} + c);
+        lo = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), v{{.}}.lo, seen{{.}}), lo);
+        hi = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), v{{.}}.hi, seen{{.}}), hi);
 {{- end}}
         o[row + c] = join(lo * finish, hi * finish);
       }
@@ -151,9 +141,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{- end}}
 
 {{define "rescale"}}
-        let before = o[row + c];
-        var lo = select(even(before) * shrink, vec4<f32>(), b == 0u);
-        var hi = select(odd(before) * shrink, vec4<f32>(), b == 0u);
+        var lo = vec4<f32>();
+        var hi = vec4<f32>();
+        if (b > 0u) {
+          let before = o_at(row + c);
+          lo = before.lo * shrink;
+          hi = before.hi * shrink;
+        }
 {{- end}}
 
 {{define "attention T0"}}

@@ -35,17 +35,15 @@
 // heads of 32, dq 0.63, dkv 0.44; one of 128, H = 3, KV = 1, hd = 64, and one of 256, H =
 // 9, KV = 3, 0.40 and 0.38.
 //
-//variant attention_delta TL tile=1,8
+//variant attention_delta TL tile=1,8 texels=o+do
 //variant attention_delta T0
-//variant attention_backward_dq TL tile=1,8
+//variant attention_backward_dq TL tile=1,8 texels=q+k+v+do pairs=stat+meta words=kvidx
 //variant attention_backward_dq T0
-//variant attention_backward_dkv TL tile=1,8
+//variant attention_backward_dkv TL tile=1,8 texels=q+k+v+do pairs=stat words=ends
 //variant attention_backward_dkv T0
 
 {{define "chain"}}
-fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: vec4<u64>) -> f32 {
-  let b_lo = even(b);
-  let b_hi = odd(b);
+fn chain(sum: f32, a: Eight, b: Eight) -> f32 {
   var s = sum;
 {{- range seq 8}}
   s = fma({{lane "a" .}}, {{lane "b" .}}, s);
@@ -69,10 +67,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sum_lo = vec4<f32>();
   var sum_hi = vec4<f32>();
   for (var c = 0u; c < width; c++) {
-    let a = o[row * width + c];
-    let b = dout[row * width + c];
-    sum_lo = fma(even(a), even(b), sum_lo);
-    sum_hi = fma(odd(a), odd(b), sum_hi);
+    let a = o_at(row * width + c);
+    let b = dout_at(row * width + c);
+    sum_lo = fma(a.lo, b.lo, sum_lo);
+    sum_hi = fma(a.hi, b.hi, sum_hi);
   }
   let s = sum_lo + sum_hi;
   stat[row * 2u + 1u] = (s.x + s.y) + (s.z + s.w);
@@ -116,32 +114,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let width = pc.hd / 8u;
   let stride = pc.KV * width;
   let row = (t * pc.H + h) * width;
-  let start = ranges[t].x;
-  let count = select(0u, ranges[t].y, live);
+  let start = ranges_at(t).x;
+  let count = select(0u, ranges_at(t).y, live);
   let column = h / (pc.H / pc.KV) * width;
-  let saved = stat[t * pc.H + h];
+  let saved = stat_at(t * pc.H + h);
   if (greatest(u32(start != subgroupShuffle(start, 0u))) == 0u) {
     // One list: lane l has key b+l for all 8 rows.
     let longest = greatest(count);
     for (var b = 0u; b < longest; b += 8u) {
-      let at = kvidx[start + min(b + lane, longest - 1u)] * stride + column;
+      let at = kvidx_at(start + min(b + lane, longest - 1u)) * stride + column;
 {{- range seq 8}}
       var s{{.}} = 0.0;
       var d{{.}} = 0.0;
 {{- end}}
       for (var c = 0u; c < width; c++) {
-        let a = q[row + c];
-        let a_lo = even(a);
-        let a_hi = odd(a);
-        let g = dout[row + c];
-        let g_lo = even(g);
-        let g_hi = odd(g);
-        let y = k[at + c];
-        let y_lo = even(y);
-        let y_hi = odd(y);
-        let z = v[at + c];
-        let z_lo = even(z);
-        let z_hi = odd(z);
+        let a = q_at(row + c);
+        let g = dout_at(row + c);
+        let y = k_at(at + c);
+        let z = v_at(at + c);
 {{- range $j := seq 8}}
 {{- range $e := seq 8}}
         s{{$j}} = fma({{lane "a" $e}}, subgroupShuffle({{lane "y" $e}}, {{$j}}u), s{{$j}});
@@ -152,12 +142,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{- template "score gradients"}}
       for (var c = 0u; c < width; c++) {
 {{- template "continue dq"}}
-        let y = k[at + c];
-        let y_lo = even(y);
-        let y_hi = odd(y);
+        let y = k_at(at + c);
 {{- range seq 8}}
-        lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_lo, {{.}}u), seen{{.}}), lo);
-        hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_hi, {{.}}u), seen{{.}}), hi);
+        lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y.lo, {{.}}u), seen{{.}}), lo);
+        hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y.hi, {{.}}u), seen{{.}}), hi);
 {{- end}}
         if (b < count) { dq[row + c] = join(lo, hi); }
       }
@@ -165,25 +153,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   } else {
     for (var b = 0u; b < count; b += 8u) {
 {{- range seq 8}}
-      let at{{.}} = kvidx[start + min(b + {{.}}u, count - 1u)] * stride + column;
+      let at{{.}} = kvidx_at(start + min(b + {{.}}u, count - 1u)) * stride + column;
       var s{{.}} = 0.0;
       var d{{.}} = 0.0;
 {{- end}}
       for (var c = 0u; c < width; c++) {
-        let a = q[row + c];
-        let g = dout[row + c];
+        let a = q_at(row + c);
+        let g = dout_at(row + c);
 {{- range seq 8}}
-        s{{.}} = chain(s{{.}}, even(a), odd(a), k[at{{.}} + c]);
-        d{{.}} = chain(d{{.}}, even(g), odd(g), v[at{{.}} + c]);
+        s{{.}} = chain(s{{.}}, a, k_at(at{{.}} + c));
+        d{{.}} = chain(d{{.}}, g, v_at(at{{.}} + c));
 {{- end}}
       }
 {{- template "score gradients"}}
       for (var c = 0u; c < width; c++) {
 {{- template "continue dq"}}
 {{- range seq 8}}
-        let k{{.}} = k[at{{.}} + c];
-        lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), even(k{{.}}), seen{{.}}), lo);
-        hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), odd(k{{.}}), seen{{.}}), hi);
+        let k{{.}} = k_at(at{{.}} + c);
+        lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), k{{.}}.lo, seen{{.}}), lo);
+        hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), k{{.}}.hi, seen{{.}}), hi);
 {{- end}}
         dq[row + c] = join(lo, hi);
       }
@@ -200,9 +188,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{- end}}
 
 {{define "continue dq"}}
-        let before = dq[row + c];
-        var lo = select(even(before), vec4<f32>(), b == 0u);
-        var hi = select(odd(before), vec4<f32>(), b == 0u);
+        var lo = vec4<f32>();
+        var hi = vec4<f32>();
+        if (b > 0u) {
+          let before = dq_at(row + c);
+          lo = before.lo;
+          hi = before.hi;
+        }
 {{- end}}
 
 {{define "attention_backward_dkv TL"}}
@@ -222,7 +214,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let t0 = group.y * 8u;
   let live = t0 + lane < pc.T;
   let t = min(t0 + lane, pc.T - 1u);
-  let end = ends[t];
+  let end = ends_at(t);
   let last = greatest(end);
   let heads = pc.H / pc.KV;
   let width = pc.hd / 8u;
@@ -237,18 +229,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       var d{{.}} = 0.0;
 {{- end}}
       for (var c = 0u; c < width; c++) {
-        let a = k[row + c];
-        let a_lo = even(a);
-        let a_hi = odd(a);
-        let g = v[row + c];
-        let g_lo = even(g);
-        let g_hi = odd(g);
-        let y = q[at + c];
-        let y_lo = even(y);
-        let y_hi = odd(y);
-        let z = dout[at + c];
-        let z_lo = even(z);
-        let z_hi = odd(z);
+        let a = k_at(row + c);
+        let g = v_at(row + c);
+        let y = q_at(at + c);
+        let z = dout_at(at + c);
 {{- range $j := seq 8}}
 {{- range $e := seq 8}}
         p{{$j}} = fma({{lane "a" $e}}, subgroupShuffle({{lane "y" $e}}, {{$j}}u), p{{$j}});
@@ -256,7 +240,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{- end}}
 {{- end}}
       }
-      let saved = stat[reader];
+      let saved = stat_at(reader);
 {{- range seq 8}}
       let reads{{.}} = t <= b + {{.}}u && b + {{.}}u < end;
       p{{.}} = select(0.0, exp(p{{.}} * pc.scale - subgroupShuffle(saved.x, {{.}}u)), reads{{.}});
@@ -264,27 +248,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{- end}}
       let first = b == t0 && h == group.x * heads;
       for (var c = 0u; c < width; c++) {
-        let k_before = dk[row + c];
-        let v_before = dv[row + c];
-        var k_lo = select(even(k_before), vec4<f32>(), first);
-        var k_hi = select(odd(k_before), vec4<f32>(), first);
-        var v_lo = select(even(v_before), vec4<f32>(), first);
-        var v_hi = select(odd(v_before), vec4<f32>(), first);
-        let y = q[at + c];
-        let y_lo = even(y);
-        let y_hi = odd(y);
-        let z = dout[at + c];
-        let z_lo = even(z);
-        let z_hi = odd(z);
+        var new_k = Eight();
+        var new_v = Eight();
+        if (!first) {
+          new_k = dk_at(row + c);
+          new_v = dv_at(row + c);
+        }
+        let y = q_at(at + c);
+        let z = dout_at(at + c);
 {{- range seq 8}}
-        v_lo = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), subgroupShuffle(z_lo, {{.}}u), reads{{.}}), v_lo);
-        v_hi = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), subgroupShuffle(z_hi, {{.}}u), reads{{.}}), v_hi);
-        k_lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_lo, {{.}}u), reads{{.}}), k_lo);
-        k_hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_hi, {{.}}u), reads{{.}}), k_hi);
+        new_v.lo = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), subgroupShuffle(z.lo, {{.}}u), reads{{.}}), new_v.lo);
+        new_v.hi = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), subgroupShuffle(z.hi, {{.}}u), reads{{.}}), new_v.hi);
+        new_k.lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y.lo, {{.}}u), reads{{.}}), new_k.lo);
+        new_k.hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y.hi, {{.}}u), reads{{.}}), new_k.hi);
 {{- end}}
         if (live) {
-          dk[row + c] = join(k_lo, k_hi);
-          dv[row + c] = join(v_lo, v_hi);
+          dk[row + c] = join(new_k.lo, new_k.hi);
+          dv[row + c] = join(new_v.lo, new_v.hi);
         }
       }
     }

@@ -15,13 +15,13 @@
 //
 // Source: own; the adapters are those of Hu et al., LoRA, arXiv 2106.09685.
 //
-//variant add_bias TL tile=512,16
+//variant add_bias TL tile=512,16 texels=b
 //variant add_bias T0 tile=64,1
-//variant bias_backward TL tile=64
+//variant bias_backward TL tile=64 texels=dy
 //variant bias_backward T0 tile=64
-//variant add_columns TL tile=512,16 use=lanes
+//variant add_columns TL tile=512,16 use=lanes texels=src
 //variant add_columns T0 tile=64,1 use=one
-//variant take_columns TL tile=512,16 use=lanes
+//variant take_columns TL tile=512,16 use=lanes texels=src
 //variant take_columns T0 tile=64,1 use=one
 
 {{define "add_bias TL"}}
@@ -36,9 +36,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let last = min(group.y * 16u + 16u, pc.T);
   for (var t = group.y * 16u; t < last; t++) {
     for (var c = group.x * 64u + l; c < end; c += 8u) {
-      let v = y[t * width + c];
-      let w = b[c];
-      y[t * width + c] = join(even(v) + even(w), odd(v) + odd(w));
+      let v = y_at(t * width + c);
+      let w = b_at(c);
+      y[t * width + c] = join(v.lo + w.lo, v.hi + w.hi);
     }
   }
 }
@@ -65,14 +65,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let width = pc.N / 8u;
   let c = group.x * 8u + lane;
   if (c >= width) { return; }
-  var sum_lo = even(db[c]);
-  var sum_hi = odd(db[c]);
+  var sum_lo = db_at(c).lo;
+  var sum_hi = db_at(c).hi;
   for (var t0 = 0u; t0 < pc.T; t0 += 8u) {
 {{- range seq 8}}
     if (t0 + {{.}}u < pc.T) {
-      let g = dy[(t0 + {{.}}u) * width + c];
-      sum_lo += even(g);
-      sum_hi += odd(g);
+      let g = dy_at((t0 + {{.}}u) * width + c);
+      sum_lo += g.lo;
+      sum_hi += g.hi;
     }
 {{- end}}
   }
@@ -107,11 +107,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var t = group.y * 16u; t < last; t++) {
     let wide = t * (pc.ld / 8u) + pc.off / 8u;
     for (var c = group.x * 64u + l; c < end; c += 8u) {
-{{if $add}}      let v = src[t * width + c];
-      let w = dst[wide + c];
-      dst[wide + c] = join(even(w) + even(v) * pc.scale, odd(w) + odd(v) * pc.scale);
-{{else}}      let v = src[wide + c];
-      dst[t * width + c] = join(even(v) * pc.scale, odd(v) * pc.scale);
+{{if $add}}      let v = src_at(t * width + c);
+      let w = dst_at(wide + c);
+      dst[wide + c] = join(w.lo + v.lo * pc.scale, w.hi + v.hi * pc.scale);
+{{else}}      let v = src_at(wide + c);
+      dst[t * width + c] = join(v.lo * pc.scale, v.hi * pc.scale);
 {{end}}    }
   }
 }

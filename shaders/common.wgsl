@@ -1,9 +1,17 @@
 // Definitions that every template file may use.
 //
-// wide: storage of 8 floats as one vec4<u64>, which lavapipe loads in one go.
-// even(v) are elements 0 2 4 6 of it, odd(v) elements 1 3 5 7; join() is the
-// inverse. A body names the halves x_lo and x_hi; then lane "x" e is element e.
+// wide: 8 floats, in memory as one vec4<u64>, which lavapipe stores in one go, or as two texels.
+// NAME_at(i) loads them from a binding as a value of type Eight; lane "x" e is element e of
+// it. join() is what a body stores.
 {{define "wide"}}
+struct Eight {
+  lo: vec4<f32>, // elements 0 2 4 6
+  hi: vec4<f32>, // elements 1 3 5 7
+}
+fn eight(v: vec4<u64>) -> Eight { return Eight(even(v), odd(v)); }
+fn eight_texels(a: vec4<u32>, b: vec4<u32>) -> Eight {
+  return Eight(bitcast<vec4<f32>>(vec4<u32>(a.xz, b.xz)), bitcast<vec4<f32>>(vec4<u32>(a.yw, b.yw)));
+}
 fn even(v: vec4<u64>) -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(v)); }
 fn odd(v: vec4<u64>) -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(v >> vec4<u32>(32u))); }
 fn join(lo: vec4<f32>, hi: vec4<f32>) -> vec4<u64> {
@@ -62,41 +70,48 @@ fn pack(v: vec4<u32>) -> vec2<u32> {
   return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(upper));
 }
 {{end}}
-{{/* wide_bf16: 8 bf16 as one vec2<u64>, which lavapipe loads faster than a
-vec4<u32>: products take 0.8 to 0.95 of the time. even_bf16 and odd_bf16 take it
-apart as even and odd do 8 floats; pairs() is the inverse. */}}
+{{/* wide_bf16: 8 bf16 as one vec2<u64>, or as one texel. eight_pairs takes its words apart;
+pairs() is the inverse. */}}
 {{define "wide_bf16"}}
 {{template "bf16"}}
-fn words(v: vec2<u64>) -> vec4<u32> {
+fn eight_bf16(v: vec2<u64>) -> Eight {
   let a = vec2<u32>(v);
   let b = vec2<u32>(v >> vec2<u32>(32u));
-  return vec4<u32>(a.x, b.x, a.y, b.y);
+  return eight_pairs(vec4<u32>(a.x, b.x, a.y, b.y));
 }
-fn even_bf16(v: vec2<u64>) -> vec4<f32> { return bitcast<vec4<f32>>(words(v) << vec4<u32>(16u)); }
-fn odd_bf16(v: vec2<u64>) -> vec4<f32> { return bitcast<vec4<f32>>(words(v) & vec4<u32>(upper)); }
+fn eight_pairs(v: vec4<u32>) -> Eight {
+  return Eight(bitcast<vec4<f32>>(v << vec4<u32>(16u)), bitcast<vec4<f32>>(v & vec4<u32>(upper)));
+}
 fn pairs(even: vec4<u32>, odd: vec4<u32>) -> vec4<u32> {
   return (nearest(even) >> vec4<u32>(16u)) | (nearest(odd) & vec4<u32>(upper));
 }
 {{end}}
 {{/* blocks BITS: signed numbers of 8 or 4 bits with a factor for 32 of them, which an
 expression multiplies once they are f32. element() is number i of an array, quad() takes
-4 that lie side by side apart (of 8 in a word those of index i, in units of 4), even_q
-and odd_q take 8 apart as even and odd do 8 floats. v.y of quad() is the factor's bits. */}}
+4 that lie side by side apart (of 8 in a word those of index i, in units of 4). v.y of quad() is the factor's bits. */}}
 {{define "blocks"}}
 fn number(bits: u32) -> f32 { return f32(bitcast<i32>(bits) >> {{sub 32 .}}u); }
 fn numbers(bits: vec4<u32>) -> vec4<f32> { return vec4<f32>(bitcast<vec4<i32>>(bits) >> vec4<u32>({{sub 32 .}}u)); }
 {{if eq . 8}}
 fn element(word: u32, i: u32) -> f32 { return number(word << (24u - i % 4u * 8u)); }
 fn quad(v: vec2<u32>) -> vec4<f32> { return numbers(vec4<u32>(v.x) << vec4<u32>(24u, 16u, 8u, 0u)) * bitcast<f32>(v.y); }
-fn even_q8_0(v: vec2<u32>, scale: f32) -> vec4<f32> { return numbers(v.xxyy << vec4<u32>(24u, 8u, 24u, 8u)) * scale; }
-fn odd_q8_0(v: vec2<u32>, scale: f32) -> vec4<f32> { return numbers(v.xxyy << vec4<u32>(16u, 0u, 16u, 0u)) * scale; }
 {{else}}
 fn element(word: u32, i: u32) -> f32 { return number(word << (28u - i % 8u * 4u)); }
 fn quad(v: vec2<u32>, i: u32) -> vec4<f32> {
   return numbers(vec4<u32>(v.x >> (i % 2u * 16u)) << vec4<u32>(28u, 24u, 20u, 16u)) * bitcast<f32>(v.y);
 }
-fn even_q4_0(v: u32, scale: f32) -> vec4<f32> { return numbers(vec4<u32>(v) << vec4<u32>(28u, 20u, 12u, 4u)) * scale; }
-fn odd_q4_0(v: u32, scale: f32) -> vec4<f32> { return numbers(vec4<u32>(v) << vec4<u32>(24u, 16u, 8u, 0u)) * scale; }
+{{end}}{{end}}
+{{/* wide_blocks BITS: 8 numbers of a block as a value of type Eight. */}}
+{{define "wide_blocks"}}
+{{template "blocks" .}}
+{{if eq . 8}}
+fn eight_q8_0(v: vec2<u32>, scale: f32) -> Eight {
+  return Eight(numbers(v.xxyy << vec4<u32>(24u, 8u, 24u, 8u)) * scale, numbers(v.xxyy << vec4<u32>(16u, 0u, 16u, 0u)) * scale);
+}
+{{else}}
+fn eight_q4_0(v: u32, scale: f32) -> Eight {
+  return Eight(numbers(vec4<u32>(v) << vec4<u32>(28u, 20u, 12u, 4u)) * scale, numbers(vec4<u32>(v) << vec4<u32>(24u, 16u, 8u, 0u)) * scale);
+}
 {{end}}{{end}}
 {{/* greatest: the largest x of the 8 lanes of a TL workgroup. */}}
 {{define "greatest"}}

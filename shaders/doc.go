@@ -24,6 +24,8 @@
 //	                Given twice, it serves what is within either
 //	limit=PARAM:n   the variant cannot take more of this parameter
 //	use=NAME        the {{define}} to run; "KERNEL TIER" where not given
+//	texels=a+b      bindings that are only read and are bound as texel buffers of 4 words;
+//	                pairs= and words= of 2 and 1. For blocks they mean nothing
 //	lanes=n         the lanes of the subgroups that the variant must get; read as {{.lanes}}
 //	NAME=integer    a number that the body reads as {{.NAME}}
 //
@@ -39,18 +41,20 @@
 // without, and a * after the name of a kernel in a declaration stands for all of its
 // storages: {{bits "b"}} is the size of an element of binding b, {{bf16 "b"}} and
 // {{blocks "b"}} tell what it is, {{wide "b"}} is the type of 8 elements, {{wideblock "b"}}
-// that of the 32 of a block, {{even "b"}} and {{odd "b"}} name the functions that take 8
-// apart.
+// that of the 32 of a block, {{eight "b"}} names the function that takes 8 apart. On TL a
+// binding comes with a function that loads an element: a_at(i) is a[i], and for 8 elements a
+// value of type Eight, whether a is a storage buffer or a texel buffer.
 // Templates in common.wgsl are shared by all files. While a shader is
 // worked on, `go run ./internal/generate -only ID` makes its module alone.
 //
 // # Tiers
 //
 // TL is for CPU devices with 8-lane subgroups (Mesa lavapipe): one subgroup is a workgroup, no
-// workgroup memory, no barriers, loads 8 floats wide as vec4<u64>, operands exchanged by
-// subgroupShuffle. A load of lavapipe takes 25 ns whether it brings 8 or 64 floats, as it looks at
-// each of 8 lanes every time. So loads are few and wide. They stand in loops, which also bounds the
-// time of its compiler.
+// workgroup memory, no barriers, operands exchanged by subgroupShuffle. What a kernel only reads
+// is bound as a texel buffer: lavapipe gathers texels of all 8 lanes without a branch, while a
+// load from a storage buffer is a loop over the lanes
+// (docs/why/devices.md#why-does-lavapipe-have-shaders-of-its-own). Stores, and loads of what is
+// also written, are 8 floats wide as vec4<u64>, since their cost is by lane and not by byte.
 //
 // T0 is for any device at WebGPU's default limits: at most 256 invocations and 16 KiB of workgroup
 // memory, no subgroups, no 64-bit integers.

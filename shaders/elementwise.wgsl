@@ -12,13 +12,13 @@
 //
 //variant fill TL tile=4096 linear
 //variant fill T0 tile=256 linear
-//variant add TL tile=4096 linear
+//variant add TL tile=4096 linear texels=src
 //variant add T0 tile=256 linear
-//variant blend TL tile=4096 linear
+//variant blend TL tile=4096 linear texels=src
 //variant blend T0 tile=256 linear
-//variant round_bf16 TL tile=4096 linear
+//variant round_bf16 TL tile=4096 linear texels=src
 //variant round_bf16 T0 tile=1024 linear
-//variant expand_bf16 TL tile=4096 linear
+//variant expand_bf16 TL tile=4096 linear texels=src
 //variant expand_bf16 T0 tile=1024 linear
 
 {{define "fill TL"}}
@@ -56,9 +56,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first = {{group}} * 512u;
   let end = min(first + 512u, pc.n / 8u);
   for (var i = first + l; i < end; i += 8u) {
-    let x = dst[i];
-    let y = src[i];
-    dst[i] = join(even(x) + even(y), odd(x) + odd(y));
+    let x = dst_at(i);
+    let y = src_at(i);
+    dst[i] = join(x.lo + y.lo, x.hi + y.hi);
   }
 }
 {{end}}
@@ -84,9 +84,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first = {{group}} * 512u;
   let end = min(first + 512u, pc.n / 8u);
   for (var i = first + l; i < end; i += 8u) {
-    let x = dst[i];
-    let y = src[i];
-    dst[i] = join(even(x) + pc.share * (even(y) - even(x)), odd(x) + pc.share * (odd(y) - odd(x)));
+    let x = dst_at(i);
+    let y = src_at(i);
+    dst[i] = join(x.lo + pc.share * (y.lo - x.lo), x.hi + pc.share * (y.hi - x.hi));
   }
 }
 {{end}}
@@ -103,6 +103,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {{end}}
 
 {{define "round_bf16 TL"}}
+{{template "wide"}}
 {{template "wide_bf16"}}
 {{params}}
 {{bind "src" "vec4<u64>"}}
@@ -112,8 +113,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first = {{group}} * 512u;
   let end = min(first + 512u, pc.n / 8u);
   for (var i = first + l; i < end; i += 8u) {
-    let x = src[i];
-    dst[i] = pairs(vec4<u32>(x), vec4<u32>(x >> vec4<u32>(32u)));
+    let x = src_at(i);
+    dst[i] = pairs(bitcast<vec4<u32>>(x.lo), bitcast<vec4<u32>>(x.hi));
   }
 }
 {{end}}
@@ -141,8 +142,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first = {{group}} * 512u;
   let end = min(first + 512u, pc.n / 8u);
   for (var i = first + l; i < end; i += 8u) {
-    let x = src[i];
-    dst[i] = join(even_bf16(x), odd_bf16(x));
+    let x = src_at(i);
+    dst[i] = join(x.lo, x.hi);
   }
 }
 {{end}}

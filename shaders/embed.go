@@ -49,6 +49,7 @@ type Variant struct {
 	MaxSize [][3]int // largest extents served; 0 is no bound
 	Limits  []Limit  // what Check holds dispatches to
 	Lanes   int      // of the subgroups that it must get; 0: any
+	Texels  []int    // words in a texel of each binding: 4, 2, 1, or 0 for a storage buffer; nil: all are these
 
 	file  string         // template file
 	body  string         // {{define}} in it

@@ -21,9 +21,9 @@
 // Source: buckets as in llm.c (https://github.com/karpathy/llm.c,
 // llmc/encoder.cuh).
 //
-//variant embed* TL tile=512,8
+//variant embed* TL tile=512,8 texels=table words=ids
 //variant embed* T0 tile=64,1
-//variant embed_backward TL tile=64,1
+//variant embed_backward TL tile=64,1 texels=dx words=rows+start+order
 //variant embed_backward T0 tile=64,1
 
 {{define "embed TL"}}
@@ -37,17 +37,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let width = pc.D / 8u;
   let end = min(group.x * 64u + 64u, width);
   let t0 = group.y * 8u;
-  let mine = ids[min(t0 + l, pc.T - 1u)] - pc.row0;
+  let mine = ids_at(min(t0 + l, pc.T - 1u)) - pc.row0;
   let last = min(8u, pc.T - t0);
   for (var i = 0u; i < last; i++) {
     let row = subgroupShuffle(mine, i);
     if (row < pc.rows) { // also false below row0, where the difference wraps
       for (var d = group.x * 64u + l; d < end; d += 8u) {
-{{if bf16 "table"}}        let v = table[row * width + d];
-        out[(t0 + i) * width + d] = join(even_bf16(v) * pc.scale, odd_bf16(v) * pc.scale);
-{{else}}        let v = table[row * width + d];
-        out[(t0 + i) * width + d] = join(even(v) * pc.scale, odd(v) * pc.scale);
-{{end}}      }
+        let v = table_at(row * width + d);
+        out[(t0 + i) * width + d] = join(v.lo * pc.scale, v.hi * pc.scale);
+      }
     }
   }
 }
@@ -81,17 +79,17 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
   let width = pc.D / 8u;
   let d = group.x * 8u + l;
-  let row = rows[group.y] - pc.row0;
+  let row = rows_at(group.y) - pc.row0;
   if (d >= width || row >= pc.count) { return; }
-  let first = start[group.y];
-  let end = start[group.y + 1u];
-  let sum = dtable[row * width + d];
-  var lo = even(sum);
-  var hi = odd(sum);
+  let first = start_at(group.y);
+  let end = start_at(group.y + 1u);
+  let sum = dtable_at(row * width + d);
+  var lo = sum.lo;
+  var hi = sum.hi;
   for (var i = first; i < end; i++) {
-    let g = dx[order[i] * width + d];
-    lo += even(g) * pc.scale;
-    hi += odd(g) * pc.scale;
+    let g = dx_at(order_at(i) * width + d);
+    lo += g.lo * pc.scale;
+    hi += g.hi * pc.scale;
   }
   dtable[row * width + d] = join(lo, hi);
 }

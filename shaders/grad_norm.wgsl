@@ -17,7 +17,7 @@
 // torch.nn.utils.clip_grad_norm_; two stages in place of atomics as in llm.c
 // (https://github.com/karpathy/llm.c, llmc/global_norm.cuh).
 //
-//variant grad_sumsq TL linear
+//variant grad_sumsq TL linear texels=g
 //variant grad_sumsq T0 linear
 //variant grad_clip TL
 //variant grad_clip T0
@@ -36,9 +36,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var lo = vec4<f32>();
   var hi = vec4<f32>();
   for (var i = segment * 512u + l; i < end; i += 8u) {
-    let x = g[i];
-    lo = fma(even(x), even(x), lo);
-    hi = fma(odd(x), odd(x), hi);
+    let x = g_at(i);
+    lo = fma(x.lo, x.lo, lo);
+    hi = fma(x.hi, x.hi, hi);
   }
   let sum = fold(lo, hi);
   if (l == 0u) { part[pc.part0 + segment] = sum; }
@@ -64,19 +64,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {{end}}
 
 {{define "grad_clip TL"}}
+{{template "wide"}}
 {{template "fold"}}
 {{params}}
 {{bind "part" "f32"}}
 {{bind "ctl" "f32"}}
 @compute @workgroup_size(8)
 fn main(@builtin(local_invocation_index) l: u32) {
-  var sum_lo = vec4<f32>();
-  var sum_hi = vec4<f32>();
+  var sum = Eight();
   for (var i = 8u * l; i < pc.count; i += 64u) {
 {{range $e := seq 8}}    if (i + {{$e}}u < pc.count) { {{lane "sum" $e}} += part[i + {{$e}}u]; }
 {{end}}  }
-  let sum = fold(sum_lo, sum_hi);
-  if (l == 0u) { {{template "clip"}} }
+  let square = fold(sum.lo, sum.hi);
+  if (l == 0u) { {{template "clip" "square"}} }
 }
 {{end}}
 
@@ -92,12 +92,12 @@ fn main(@builtin(local_invocation_index) l: u32) {
     sum += part[i];
   }
   sum = total(l, sum);
-  if (l == 0u) { {{template "clip"}} }
+  if (l == 0u) { {{template "clip" "sum"}} }
 }
 {{end}}
 
 {{define "clip"}}
-    let norm = sqrt(sum);
+    let norm = sqrt({{.}});
     ctl[0] = select(min(1.0, pc.max_norm / (norm + 1e-6)), 1.0, pc.max_norm == 0.0);
     ctl[1] = norm;
 {{end}}

@@ -17,9 +17,9 @@
 // ms, backward 0.7 ms; V = 49152: one row 0.12 and 0.10 ms, 64 rows 4.0 and 2.6 ms.
 // A row a lane would suit small V and starve the cores at large V with few rows.
 //
-//variant vocab_stats TL linear
+//variant vocab_stats TL linear texels=logits words=target+inv_temp
 //variant vocab_stats T0 linear
-//variant vocab_backward TL tile=2048
+//variant vocab_backward TL tile=2048 texels=stats+weights words=target+inv_temp
 //variant vocab_backward T0 tile=256
 
 {{define "vocab_stats TL"}}
@@ -53,14 +53,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (r >= pc.R) { return; }
   let width = pc.ld / 8u;
   let row = r * width;
-  let it = inv_temp[r];
+  let it = inv_temp_at(r);
   var top_lo = most;
   var top_hi = most;
   for (var c = lane; c < width; c += 8u) {
-    let v = logits[row + c];
+    let v = logits_at(row + c);
     let j = vec4<u32>(0u, 2u, 4u, 6u) + c * 8u;
-    top_lo = max(top_lo, select(most, even(v) * it, j < vec4<u32>(pc.V)));
-    top_hi = max(top_hi, select(most, odd(v) * it, j + 1u < vec4<u32>(pc.V)));
+    top_lo = max(top_lo, select(most, v.lo * it, j < vec4<u32>(pc.V)));
+    top_hi = max(top_hi, select(most, v.hi * it, j + 1u < vec4<u32>(pc.V)));
   }
   let top4 = max(top_lo, top_hi);
   var top = max(max(top4.x, top4.y), max(top4.z, top4.w));
@@ -75,10 +75,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var hi = Sums();
     let end = min(slab + 256u, width);
     for (var c = slab + lane; c < end; c += 8u) {
-      let v = logits[row + c];
+      let v = logits_at(row + c);
       let j = vec4<u32>(0u, 2u, 4u, 6u) + c * 8u;
-      lo = count(lo, even(v) * it, j < vec4<u32>(pc.V), top);
-      hi = count(hi, odd(v) * it, j + 1u < vec4<u32>(pc.V), top);
+      lo = count(lo, v.lo * it, j < vec4<u32>(pc.V), top);
+      hi = count(hi, v.hi * it, j + 1u < vec4<u32>(pc.V), top);
     }
     sum += join4(lo.one + hi.one);
     moment += join4(lo.moment + hi.moment);
@@ -87,9 +87,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   sum = lanes(sum);
   moment = lanes(moment);
   all = lanes(all);
-  let j = wanted[r];
-  let v = logits[row + j / 8u];
-  let target4 = select(even(v), odd(v), j % 2u == 1u);
+  let j = wanted_at(r);
+  let v = logits_at(row + j / 8u);
+  let target4 = select(v.lo, v.hi, j % 2u == 1u);
   let lse = ln(sum);
   if (lane == 0u) {
     out[r] = vec4<f32>((target4[j / 2u % 4u] * it - top) - lse, lse - moment / sum, all / f32(pc.V) - lse, top + lse);
@@ -161,16 +161,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let r = group.y;
   let width = pc.ld / 8u;
   let row = r * width;
-  let row_it = inv_temp[r];
-  let row_stats = stats[r];
-  let row_weights = weights[r];
-  let hit = wanted[r];
+  let row_it = inv_temp_at(r);
+  let row_stats = stats_at(r);
+  let row_weights = weights_at(r);
+  let hit = wanted_at(r);
   let end = min(group.x * 256u + 256u, width);
   for (var c = group.x * 256u + lane; c < end; c += 8u) {
-    let v = logits[row + c];
+    let v = logits_at(row + c);
     let j = vec4<u32>(0u, 2u, 4u, 6u) + c * 8u;
-    let lo = gradient(even(v), j, hit, row_it, row_stats, row_weights);
-    let hi = gradient(odd(v), j + 1u, hit, row_it, row_stats, row_weights);
+    let lo = gradient(v.lo, j, hit, row_it, row_stats, row_weights);
+    let hi = gradient(v.hi, j + 1u, hit, row_it, row_stats, row_weights);
     logits[row + c] = join(lo, hi);
   }
 }

@@ -117,9 +117,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Shaders bind what the table says.
+// Shaders bind what the table says, and as texel buffers what Variant.Texels says.
 func TestBindings(t *testing.T) {
-	declared := regexp.MustCompile(`@binding\((\d+)\) var<storage, (\w+)>`)
+	declared := regexp.MustCompile(`@binding\((\d+)\) var(?:<storage, (\w+)>|.*: (texture_1d)<u32>;)`)
 	for _, v := range allVariants(t) {
 		text, err := v.WGSL()
 		if err != nil {
@@ -128,7 +128,7 @@ func TestBindings(t *testing.T) {
 		}
 		var got, want []string
 		for _, match := range declared.FindAllStringSubmatch(text, -1) {
-			got = append(got, match[1]+" "+match[2])
+			got = append(got, match[1]+" "+match[2]+match[3])
 		}
 		slices.Sort(got)
 		kernel, _ := Lookup(v.Kernel)
@@ -136,6 +136,9 @@ func TestBindings(t *testing.T) {
 			access := "read_write"
 			if b.Access == Read {
 				access = "read"
+			}
+			if v.Texels != nil && v.Texels[i] > 0 {
+				access = "texture_1d"
 			}
 			want = append(want, fmt.Sprint(i, " ", access))
 		}

@@ -77,23 +77,23 @@
 // over lanes for each load); the T0 tile is the usual register tiling, as in
 // https://siboehm.com/articles/22/CUDA-MMM.
 //
-//variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
-//variant matmul_nt* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
-//variant matmul_nt* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
-//variant matmul_nt* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
-//variant matmul_nt* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nt_residual* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
-//variant matmul_nt_residual* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
-//variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
-//variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
-//variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_tn_acc TL tile=64,32 limit=K:524208 use=tn_lanes rows=32 across=8
+//variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=scale
+//variant matmul_nt* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=scale
+//variant matmul_nt* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=scale
+//variant matmul_nt* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b words=scale
+//variant matmul_nt* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b words=scale
+//variant matmul_nt_residual* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=scale+r
+//variant matmul_nt_residual* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=scale+r
+//variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=scale+r
+//variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b+r words=scale
+//variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b+r words=scale
+//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a+b words=scale
+//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a+b words=scale
+//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a+b words=scale
+//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a+b words=scale
+//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a+b words=scale
+//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a+b words=scale
+//variant matmul_tn_acc TL tile=64,32 limit=K:524208 use=tn_lanes rows=32 across=8 texels=a+b
 //variant matmul_nt* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_residual* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
@@ -113,7 +113,7 @@
 {{template "transpose"}}
 {{params}}
 {{bind "a" "vec4<u64>"}}
-{{if blocks "b"}}{{template "blocks" (bits "b")}}{{bind "b" (wideblock "b")}}
+{{if blocks "b"}}{{template "wide_blocks" (bits "b")}}{{bind "b" (wideblock "b")}}
 {{bind "scale" "f32"}}
 {{else}}{{bind "b" (wide "b")}}
 {{end}}{{if eq .Kernel "matmul_nt_residual"}}{{bind "r" (or (and (lt .rows 8) "f32") "vec4<u64>")}}{{end}}
@@ -130,14 +130,12 @@ fn main(@builtin(workgroup_id) {{if lt .rows 16}}group{{else}}id{{end}}: vec3<u3
 {{end}}{{end}}
   for (var k = 0u; k < steps; k += 8u) {
     let at = min(k + l, steps - 1u);
-{{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
-    let a{{$i}}_lo = even(a{{$i}});
-    let a{{$i}}_hi = odd(a{{$i}});
+{{range $i := seq .rows}}    let a{{$i}} = a_at(row{{$i}} + at);
 {{end}}    let last = min(8u, steps - k);
 {{if blocks "b"}}    for (var p = 0u; p < last; p += 4u) {
 {{range $j := seq .cols}}      let at{{$j}} = col{{$j}} + (k + p) / 4u;
       let block{{$j}} = b[at{{$j}}];
-      let scale{{$j}} = scale[at{{$j}}];
+      let scale{{$j}} = scale_at(at{{$j}});
 {{if eq (bits "b") 8}}      let x{{$j}} = vec4<u32>(block{{$j}});
       let y{{$j}} = vec4<u32>(block{{$j}} >> vec4<u32>(32u));
 {{else}}      let x{{$j}} = vec2<u32>(block{{$j}});
@@ -145,15 +143,11 @@ fn main(@builtin(workgroup_id) {{if lt .rows 16}}group{{else}}id{{end}}: vec3<u3
       let xy{{$j}} = vec4<u32>(x{{$j}}.x, y{{$j}}.x, x{{$j}}.y, y{{$j}}.y);
 {{end}}{{end}}      for (var i = 0u; i < 4u; i++) {
         let q = p + i;
-{{range $j := seq .cols}}        let b{{$j}} = {{if eq (bits "b") 8}}vec2<u32>(x{{$j}}[i], y{{$j}}[i]){{else}}xy{{$j}}[i]{{end}};
-        let b{{$j}}_lo = {{even "b"}}(b{{$j}}, scale{{$j}});
-        let b{{$j}}_hi = {{odd "b"}}(b{{$j}}, scale{{$j}});
+{{range $j := seq .cols}}        let b{{$j}} = {{eight "b"}}({{if eq (bits "b") 8}}vec2<u32>(x{{$j}}[i], y{{$j}}[i]){{else}}xy{{$j}}[i]{{end}}, scale{{$j}});
 {{end}}{{template "nt_chains" .}}      }
     }
 {{else}}    for (var q = 0u; q < last; q++) {
-{{range $j := seq .cols}}      let b{{$j}} = b[col{{$j}} + k + q];
-      let b{{$j}}_lo = {{even "b"}}(b{{$j}});
-      let b{{$j}}_hi = {{odd "b"}}(b{{$j}});
+{{range $j := seq .cols}}      let b{{$j}} = b_at(col{{$j}} + k + q);
 {{end}}{{template "nt_chains" .}}    }
 {{end}}  }
 {{if lt .rows 8}}{{template "store_floats" .}}{{else}}{{template "store_transposed" .}}{{end}}}
@@ -166,7 +160,7 @@ fn main(@builtin(workgroup_id) {{if lt .rows 16}}group{{else}}id{{end}}: vec3<u3
 {{define "store_floats"}}{{range $i := seq .rows}}  if (m0 + {{$i}}u < pc.M) {
     let at = (m0 + {{$i}}u) * pc.ldc + n0 + l;
 {{range $j := seq $.cols}}    if (n0 + {{mul 8 $j}}u < pc.N) {
-      c[at + {{mul 8 $j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{mul 8 $j}}u] + {{end}}c{{$i}}_{{$j}};
+      c[at + {{mul 8 $j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r_at(at + {{mul 8 $j}}u) + {{end}}c{{$i}}_{{$j}};
     }
 {{end}}  }
 {{end}}{{end}}
@@ -179,8 +173,8 @@ fn main(@builtin(workgroup_id) {{if lt .rows 16}}group{{else}}id{{end}}: vec3<u3
       let lo = vec4(y[0], y[2], y[4], y[6]);
       let hi = vec4(y[1], y[3], y[5], y[7]);
       if (row < pc.M && n0 + {{mul 8 $j}}u < pc.N) {
-{{if eq $.Kernel "matmul_nt_residual"}}        let old = r[at + {{$j}}u];
-        c[at + {{$j}}u] = join(even(old) + lo, odd(old) + hi);
+{{if eq $.Kernel "matmul_nt_residual"}}        let old = r_at(at + {{$j}}u);
+        c[at + {{$j}}u] = join(old.lo + lo, old.hi + hi);
 {{else}}        c[at + {{$j}}u] = join(lo, hi);
 {{end}}      }
     }
@@ -208,7 +202,7 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 {{params}}
 {{bind "a" "vec4<u64>"}}
 {{bind "b" (wide "b")}}
-{{if blocks "b"}}{{template "blocks" (bits "b")}}{{bind "scale" "f32"}}{{end}}
+{{if blocks "b"}}{{template "wide_blocks" (bits "b")}}{{bind "scale" "f32"}}{{end}}
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
@@ -216,29 +210,24 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
   let steps = pc.K / 8u;
   let ldb = pc.ldb / 8u;
 {{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
-{{if eq $.Kernel "matmul_nn_acc"}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * (pc.ldc / 8u) + col];
-  var c{{$i}}_lo = even(old{{$i}});
-  var c{{$i}}_hi = odd(old{{$i}});
+{{if eq $.Kernel "matmul_nn_acc"}}  let old{{$i}} = c_at(min(m0 + {{$i}}u, pc.M - 1u) * (pc.ldc / 8u) + col);
+  var c{{$i}}_lo = old{{$i}}.lo;
+  var c{{$i}}_hi = old{{$i}}.hi;
 {{else}}  var c{{$i}}_lo = vec4<f32>();
   var c{{$i}}_hi = vec4<f32>();
 {{end}}{{end}}  for (var k = 0u; k < steps; k += {{.across}}u) {
     let at = min(k + l - team, steps - 1u);
-{{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
-    let a{{$i}}_lo = even(a{{$i}});
-    let a{{$i}}_hi = odd(a{{$i}});
+{{range $i := seq .rows}}    let a{{$i}} = a_at(row{{$i}} + at);
 {{end}}    let last = min({{.across}}u, steps - k);
     for (var q = 0u; q < last; q++) {
       let owner = team + q;
       let at = (k + q) * 8u * ldb + col;
 {{if blocks "b"}}      let factors = ldb / 4u;
       let first = (k + q) * 8u * factors + col / 4u;
-{{end}}{{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
-{{if blocks "b"}}      let scale{{$e}} = scale[first + {{$e}}u * factors];
-{{end}}      let b{{$e}}_lo = {{even "b"}}(b{{$e}}{{if blocks "b"}}, scale{{$e}}{{end}});
-      let b{{$e}}_hi = {{odd "b"}}(b{{$e}}{{if blocks "b"}}, scale{{$e}}{{end}});
+{{end}}{{range $e := seq 8}}      let b{{$e}} = {{if blocks "b"}}{{eight "b"}}(b[at + {{$e}}u * ldb], scale_at(first + {{$e}}u * factors)){{else}}b_at(at + {{$e}}u * ldb){{end}};
 {{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
-      c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
-      c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
+      c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}.lo, c{{$i}}_lo);
+      c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}.hi, c{{$i}}_hi);
 {{end}}{{end}}    }
   }
   if (n < pc.N / 8u) {
@@ -279,28 +268,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let ldb = pc.ldb / 8u;
   let ldc = pc.ldc / 8u;
 {{range $r := seq (div .rows 8)}}  let a{{$r}}_at = min(m0 + {{mul 8 $r}}u, pc.M - 8u) / 8u;
-{{end}}{{range $i := seq .rows}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * ldc + col];
-  var c{{$i}}_lo = even(old{{$i}});
-  var c{{$i}}_hi = odd(old{{$i}});
+{{end}}{{range $i := seq .rows}}  let old{{$i}} = c_at(min(m0 + {{$i}}u, pc.M - 1u) * ldc + col);
+  var c{{$i}}_lo = old{{$i}}.lo;
+  var c{{$i}}_hi = old{{$i}}.hi;
 {{end}}  var k = 0u;
   for (; k + {{.across}}u <= pc.K; k += {{.across}}u) {
 {{template "tn_rows" .}}
-{{range $e := seq .across}}    let b{{$e}} = b[(k + {{$e}}u) * ldb + col];
-    let b{{$e}}_lo = even(b{{$e}});
-    let b{{$e}}_hi = odd(b{{$e}});
+{{range $e := seq .across}}    let b{{$e}} = b_at((k + {{$e}}u) * ldb + col);
 {{end}}{{range $i := seq .rows}}{{range $e := seq $.across}}    let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, team + {{$e}}u));
-    c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
-    c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
+    c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}.lo, c{{$i}}_lo);
+    c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}.hi, c{{$i}}_hi);
 {{end}}{{end}}  }
   // The last rows. Not in an else of the loop: lavapipe goes through that too.
 {{template "tn_rows" .}}
   for (var q = 0u; q < pc.K - k; q++) {
-    let b = b[(k + q) * ldb + col];
-    let b_lo = even(b);
-    let b_hi = odd(b);
+    let b = b_at((k + q) * ldb + col);
 {{range $i := seq .rows}}    let t{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, team + q));
-    c{{$i}}_lo = fma(t{{$i}}, b_lo, c{{$i}}_lo);
-    c{{$i}}_hi = fma(t{{$i}}, b_hi, c{{$i}}_hi);
+    c{{$i}}_lo = fma(t{{$i}}, b.lo, c{{$i}}_lo);
+    c{{$i}}_hi = fma(t{{$i}}, b.hi, c{{$i}}_hi);
 {{end}}  }
   if (n < pc.N / 8u) {
 {{range $i := seq .rows}}    if (m0 + {{$i}}u < pc.M) { c[(m0 + {{$i}}u) * ldc + n] = join(c{{$i}}_lo, c{{$i}}_hi); }
@@ -310,9 +295,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 {{define "tn_rows"}}  // Lane q of a team has row k+q of a.
   let at = min(k + l - team, pc.K - 1u) * lda;
-{{range $r := seq (div .rows 8)}}  let a{{$r}} = a[at + a{{$r}}_at];
-  let a{{$r}}_lo = even(a{{$r}});
-  let a{{$r}}_hi = odd(a{{$r}});
+{{range $r := seq (div .rows 8)}}  let a{{$r}} = a_at(at + a{{$r}}_at);
 {{end}}{{end}}
 
 {{define "tiles"}}

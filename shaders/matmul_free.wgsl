@@ -28,12 +28,12 @@
 // Source: own; the split is that of llama.cpp's mul_mat_vec shaders
 // (https://github.com/ggml-org/llama.cpp, ggml/src/ggml-vulkan/vulkan-shaders).
 //
-//variant matmul_free TL r1 tile=8,1 max=0,1 use=split_lanes rows=1
-//variant matmul_free TL r4 tile=8,4 max=0,4 use=split_lanes rows=4
-//variant matmul_free TL r8 tile=8,8 use=split_lanes rows=8
-//variant matmul_free_residual TL r1 tile=8,1 max=0,1 use=split_lanes rows=1
-//variant matmul_free_residual TL r4 tile=8,4 max=0,4 use=split_lanes rows=4
-//variant matmul_free_residual TL r8 tile=8,8 use=split_lanes rows=8
+//variant matmul_free TL r1 tile=8,1 max=0,1 use=split_lanes rows=1 texels=a+b
+//variant matmul_free TL r4 tile=8,4 max=0,4 use=split_lanes rows=4 texels=a+b
+//variant matmul_free TL r8 tile=8,8 use=split_lanes rows=8 texels=a+b
+//variant matmul_free_residual TL r1 tile=8,1 max=0,1 use=split_lanes rows=1 texels=a+b words=r
+//variant matmul_free_residual TL r4 tile=8,4 max=0,4 use=split_lanes rows=4 texels=a+b words=r
+//variant matmul_free_residual TL r8 tile=8,8 use=split_lanes rows=8 texels=a+b words=r
 //variant matmul_free T0 r1 tile=4,1 max=0,1 use=split_group rows=1 cols=4
 //variant matmul_free T0 r4 tile=4,4 max=0,4 use=split_group rows=4 cols=4
 //variant matmul_free T0 r8 tile=4,8 use=split_group rows=8 cols=4
@@ -67,13 +67,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var k = 0u; k < steps; k += 8u) {
     let at = min(k + l, steps - 1u);
     let real = k + l < steps;
-{{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
-    let a{{$i}}_lo = select(vec4<f32>(), even(a{{$i}}), real);
-    let a{{$i}}_hi = select(vec4<f32>(), odd(a{{$i}}), real);
-{{end}}{{range $j := seq 8}}    let b{{$j}} = b[col{{$j}} + at];
-    let b{{$j}}_lo = even(b{{$j}});
-    let b{{$j}}_hi = odd(b{{$j}});
-{{range $i := seq $.rows}}    let s{{$i}}_{{$j}} = fma(a{{$i}}_hi, b{{$j}}_hi, a{{$i}}_lo * b{{$j}}_lo);
+{{range $i := seq .rows}}    let a{{$i}} = a_at(row{{$i}} + at);
+    let a{{$i}}_lo = select(vec4<f32>(), a{{$i}}.lo, real);
+    let a{{$i}}_hi = select(vec4<f32>(), a{{$i}}.hi, real);
+{{end}}{{range $j := seq 8}}    let b{{$j}} = b_at(col{{$j}} + at);
+{{range $i := seq $.rows}}    let s{{$i}}_{{$j}} = fma(a{{$i}}_hi, b{{$j}}.hi, a{{$i}}_lo * b{{$j}}.lo);
     c{{$i}}_{{$j}} += (s{{$i}}_{{$j}}.x + s{{$i}}_{{$j}}.y) + (s{{$i}}_{{$j}}.z + s{{$i}}_{{$j}}.w);
 {{end}}{{end}}  }
   // Lane l gets the sum of column l of the eight.
@@ -82,7 +80,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}  let sum{{$i}} = join2(y{{$i}}_0, y{{$i}}_1, l, 1u);
   if (m0 + {{$i}}u < pc.M) {
     let at = (m0 + {{$i}}u) * pc.ldc + n;
-    c[at] = {{if $residual}}r[at] + {{end}}sum{{$i}};
+    c[at] = {{if $residual}}r_at(at) + {{end}}sum{{$i}};
   }
 {{end}}}
 {{end}}

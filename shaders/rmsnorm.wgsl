@@ -16,13 +16,13 @@
 // first of the two reaches past 58000 rows: lavapipe ends a shader after 65535
 // loop iterations.
 //
-//variant rmsnorm TL tile=8 linear use=lanes
+//variant rmsnorm TL tile=8 linear use=lanes texels=x+w
 //variant rmsnorm T0 tile=1 linear use=tree64
-//variant rmsnorm_residual TL tile=8 linear use=lanes
+//variant rmsnorm_residual TL tile=8 linear use=lanes texels=x+w+r
 //variant rmsnorm_residual T0 tile=1 linear use=tree64
-//variant rmsnorm_backward_dx TL tile=8 linear
+//variant rmsnorm_backward_dx TL tile=8 linear texels=dy+x+w words=rstd
 //variant rmsnorm_backward_dx T0 tile=1 linear
-//variant rmsnorm_backward_dw TL tile=64
+//variant rmsnorm_backward_dw TL tile=64 texels=dy+x words=rstd
 //variant rmsnorm_backward_dw T0 tile=64
 
 {{define "sum8"}}
@@ -50,18 +50,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sum_lo = vec4<f32>();
   var sum_hi = vec4<f32>();
   for (var c = 0u; c < width; c++) {
-    let v = x[row + c];
-    sum_lo = fma(even(v), even(v), sum_lo);
-    sum_hi = fma(odd(v), odd(v), sum_hi);
+    let v = x_at(row + c);
+    sum_lo = fma(v.lo, v.lo, sum_lo);
+    sum_hi = fma(v.hi, v.hi, sum_hi);
   }
   let r = 1.0 / sqrt(sum8(sum_lo, sum_hi) / f32(pc.n) + pc.eps);
   for (var c = 0u; c < width; c++) {
-    let v = x[row + c];
-    let f = w[c];
-    let lo = even(v) * r * (even(f) + pc.plus);
-    let hi = odd(v) * r * (odd(f) + pc.plus);
-{{if $added}}    let b = before[row + c];
-    y[row + c] = join(even(b) + lo, odd(b) + hi);
+    let v = x_at(row + c);
+    let f = w_at(c);
+    let lo = v.lo * r * (f.lo + pc.plus);
+    let hi = v.hi * r * (f.hi + pc.plus);
+{{if $added}}    let b = before_at(row + c);
+    y[row + c] = join(b.lo + lo, b.hi + hi);
 {{else}}    y[row + c] = join(lo, hi);
 {{end}}  }
   rstd[t] = r;
@@ -110,26 +110,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (t >= pc.T) { return; }
   let width = pc.ld / 8u;
   let row = t * width;
-  let r = rstd[t];
+  let r = rstd_at(t);
   var sum_lo = vec4<f32>();
   var sum_hi = vec4<f32>();
   for (var c = 0u; c < width; c++) {
-    let g = dy[row + c];
-    let v = x[row + c];
-    let f = w[c];
-    sum_lo = fma((even(f) + pc.plus) * even(g), even(v) * r, sum_lo);
-    sum_hi = fma((odd(f) + pc.plus) * odd(g), odd(v) * r, sum_hi);
+    let g = dy_at(row + c);
+    let v = x_at(row + c);
+    let f = w_at(c);
+    sum_lo = fma((f.lo + pc.plus) * g.lo, v.lo * r, sum_lo);
+    sum_hi = fma((f.hi + pc.plus) * g.hi, v.hi * r, sum_hi);
   }
   let mean = sum8(sum_lo, sum_hi) / f32(pc.n);
   let keep = pc.accumulate == 1u;
   for (var c = 0u; c < width; c++) {
-    let g = dy[row + c];
-    let v = x[row + c];
-    let f = w[c];
-    let old = dx[row + c];
-    let new_lo = r * ((even(f) + pc.plus) * even(g) - even(v) * r * mean);
-    let new_hi = r * ((odd(f) + pc.plus) * odd(g) - odd(v) * r * mean);
-    dx[row + c] = join(select(new_lo, even(old) + new_lo, keep), select(new_hi, odd(old) + new_hi, keep));
+    let g = dy_at(row + c);
+    let v = x_at(row + c);
+    let f = w_at(c);
+    var lo = r * ((f.lo + pc.plus) * g.lo - v.lo * r * mean);
+    var hi = r * ((f.hi + pc.plus) * g.hi - v.hi * r * mean);
+    if (keep) {
+      let old = dx_at(row + c);
+      lo = old.lo + lo;
+      hi = old.hi + hi;
+    }
+    dx[row + c] = join(lo, hi);
   }
 }
 {{end}}
@@ -173,17 +177,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let width = pc.ld / 8u;
   let c = group.x * 8u + lane;
   let at = min(c, width - 1u);
-  var sum_lo = even(dw[at]);
-  var sum_hi = odd(dw[at]);
+  var sum_lo = dw_at(at).lo;
+  var sum_hi = dw_at(at).hi;
   for (var t0 = 0u; t0 < pc.T; t0 += 8u) {
-    let r8 = rstd[min(t0 + lane, pc.T - 1u)];
+    let r8 = rstd_at(min(t0 + lane, pc.T - 1u));
 {{- range seq 8}}
     if (t0 + {{.}}u < pc.T) {
       let r = subgroupShuffle(r8, {{.}}u);
-      let g = dy[(t0 + {{.}}u) * width + at];
-      let v = x[(t0 + {{.}}u) * width + at];
-      sum_lo = fma(even(g), even(v) * r, sum_lo);
-      sum_hi = fma(odd(g), odd(v) * r, sum_hi);
+      let g = dy_at((t0 + {{.}}u) * width + at);
+      let v = x_at((t0 + {{.}}u) * width + at);
+      sum_lo = fma(g.lo, v.lo * r, sum_lo);
+      sum_hi = fma(g.hi, v.hi * r, sum_hi);
     }
 {{- end}}
   }

@@ -25,11 +25,11 @@
 // with 8 heads in the loop's body 0.63 ms, with one 0.73 ms; as in rmsnorm.wgsl it
 // is the first that reaches past 65535 heads.
 //
-//variant qk_rope* TL tile=1,8
+//variant qk_rope* TL tile=1,8 texels=qkv+norm+rope pairs=meta
 //variant qk_rope* T0
-//variant qk_rope_backward TL tile=1,8
+//variant qk_rope_backward TL tile=1,8 texels=qkv+norm+rope+dv pairs=meta
 //variant qk_rope_backward T0
-//variant qk_norm_backward_dw TL tile=64
+//variant qk_norm_backward_dw TL tile=64 texels=dy+qkv words=rstd
 //variant qk_norm_backward_dw T0 tile=64
 
 {{define "qk_rope TL"}}
@@ -50,19 +50,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   if (t >= pc.T) { return; }
   let quads = pc.hd / 4u;
   let half = quads / 2u;
-  let place = places[t];
+  let place = places_at(t);
   let src = (t * (pc.H + 2u * pc.KV) + head) * quads;
   if (head >= pc.H + pc.KV) {
     let dst = (place.y * pc.KV + head - pc.H - pc.KV) * quads;
-    for (var c = 0u; c < quads; c++) { v[dst + c] = {{if bf16 "v"}}pack(bitcast<vec4<u32>>(qkv[src + c])){{else}}qkv[src + c]{{end}}; }
+    for (var c = 0u; c < quads; c++) { v[dst + c] = {{if bf16 "v"}}pack(bitcast<vec4<u32>>(qkv_at(src + c))){{else}}qkv_at(src + c){{end}}; }
     return;
   }
   let normed = pc.use_norm == 1u;
   var sum_a = vec4<f32>();
   var sum_b = vec4<f32>();
   for (var c = 0u; c < select(0u, half, normed); c++) {
-    let a = qkv[src + c];
-    let b = qkv[src + half + c];
+    let a = qkv_at(src + c);
+    let b = qkv_at(src + half + c);
     sum_a = fma(a, a, sum_a);
     sum_b = fma(b, b, sum_b);
   }
@@ -79,13 +79,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var wa = one;
     var wb = one;
     if (normed) {
-      wa = norm[factor + c] + pc.plus;
-      wb = norm[factor + half + c] + pc.plus;
+      wa = norm_at(factor + c) + pc.plus;
+      wb = norm_at(factor + half + c) + pc.plus;
     }
-    let a = qkv[src + c] * r * wa;
-    let b = qkv[src + half + c] * r * wb;
-    let cosine = rope[angle + c];
-    let sine = rope[angle + half + c];
+    let a = qkv_at(src + c) * r * wa;
+    let b = qkv_at(src + half + c) * r * wb;
+    let cosine = rope_at(angle + c);
+    let sine = rope_at(angle + half + c);
     let y = a * cosine - b * sine;
     let z = b * cosine + a * sine;
     if (query) {
@@ -197,25 +197,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let dst = (t * (pc.H + 2u * pc.KV) + head) * quads;
   if (head >= pc.H + pc.KV) {
     let src = (t * pc.KV + head - pc.H - pc.KV) * quads;
-    for (var c = 0u; c < quads; c++) { dqkv[dst + c] = dv[src + c]; }
+    for (var c = 0u; c < quads; c++) { dqkv[dst + c] = dv_at(src + c); }
     return;
   }
   let query = head < pc.H;
   let from_q = (t * pc.H + head) * quads;
   let from_k = (t * pc.KV + head - pc.H) * quads;
-  let angle = places[t].x * quads;
+  let angle = places_at(t).x * quads;
   for (var c = 0u; c < half; c++) {
     var y: vec4<f32>;
     var z: vec4<f32>;
     if (query) {
-      y = dq[from_q + c];
-      z = dq[from_q + half + c];
+      y = dq_at(from_q + c);
+      z = dq_at(from_q + half + c);
     } else {
-      y = dk[from_k + c];
-      z = dk[from_k + half + c];
+      y = dk_at(from_k + c);
+      z = dk_at(from_k + half + c);
     }
-    let cosine = rope[angle + c];
-    let sine = rope[angle + half + c];
+    let cosine = rope_at(angle + c);
+    let sine = rope_at(angle + half + c);
     let a = y * cosine + z * sine;
     let b = z * cosine - y * sine;
     if (query) {
@@ -233,14 +233,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var square = vec4<f32>();
   var cross = vec4<f32>();
   for (var c = 0u; c < quads; c++) {
-    let x = qkv[dst + c];
+    let x = qkv_at(dst + c);
     square = fma(x, x, square);
-    cross = fma((norm[factor + c] + pc.plus) * dqkv[dst + c], x, cross);
+    cross = fma((norm_at(factor + c) + pc.plus) * dqkv_at(dst + c), x, cross);
   }
   let r = 1.0 / sqrt(((square.x + square.y) + (square.z + square.w)) / f32(pc.n) + pc.eps);
   let mean = ((cross.x + cross.y) + (cross.z + cross.w)) * r / f32(pc.n);
   for (var c = 0u; c < quads; c++) {
-    dqkv[dst + c] = r * ((norm[factor + c] + pc.plus) * dqkv[dst + c] - qkv[dst + c] * r * mean);
+    dqkv[dst + c] = r * ((norm_at(factor + c) + pc.plus) * dqkv_at(dst + c) - qkv_at(dst + c) * r * mean);
   }
 }
 {{end}}
@@ -331,8 +331,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let c = group.x * 8u + lane;
   if (c >= width) { return; }
   let at = pc.dw0 / 8u + c;
-  var sum_lo = even(dw[at]);
-  var sum_hi = odd(dw[at]);
+  var sum_lo = dw_at(at).lo;
+  var sum_hi = dw_at(at).hi;
   let count = pc.T * pc.heads;
   let skip = (pc.ldq / 8u) - pc.heads * width;
   var src = pc.off / 8u + c;
@@ -341,11 +341,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var i = 0u; i < count; i += 8u) {
 {{- range seq 8}}
     if (i + {{.}}u < count) {
-      let r = rstd[scale];
-      let g = dy[(i + {{.}}u) * width + c];
-      let x = qkv[src];
-      sum_lo = fma(even(g), even(x) * r, sum_lo);
-      sum_hi = fma(odd(g), odd(x) * r, sum_hi);
+      let r = rstd_at(scale);
+      let g = dy_at((i + {{.}}u) * width + c);
+      let x = qkv_at(src);
+      sum_lo = fma(g.lo, x.lo * r, sum_lo);
+      sum_hi = fma(g.hi, x.hi * r, sum_hi);
     }
     h++;
     src += width;

@@ -14,9 +14,9 @@
 //
 // Source: own.
 //
-//variant gather_rows TL tile=512,8 use=lanes
+//variant gather_rows TL tile=512,8 use=lanes texels=src words=idx
 //variant gather_rows T0 tile=64,1 use=threads
-//variant scatter_rows TL tile=512,8 use=lanes
+//variant scatter_rows TL tile=512,8 use=lanes texels=src words=start
 //variant scatter_rows T0 tile=64,1 use=threads
 
 {{define "lanes"}}{{$gather := eq .Kernel "gather_rows"}}
@@ -24,30 +24,31 @@
 {{bind "src" "vec4<u64>"}}
 {{if $gather}}{{bind "idx" "u32"}}{{else}}{{bind "start" "u32"}}{{end}}
 {{bind "dst" "vec4<u64>"}}
-{{if not $gather}}{{template "wide"}}{{end}}
+{{template "wide"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
   let width = pc.D / 8u;
   let end = min(group.x * 64u + 64u, width);
   let t0 = group.y * 8u;
 {{if $gather}}  let rows = pc.R;
-  let mine = idx[min(t0 + l, rows - 1u)];
+  let mine = idx_at(min(t0 + l, rows - 1u));
 {{else}}  let rows = pc.T;
-  let first = start[min(t0 + l, rows - 1u)];
-  let after = start[min(t0 + l, rows - 1u) + 1u];
+  let first = start_at(min(t0 + l, rows - 1u));
+  let after = start_at(min(t0 + l, rows - 1u) + 1u);
 {{end}}  let last = min(8u, rows - t0);
   for (var i = 0u; i < last; i++) {
 {{if $gather}}    let row = subgroupShuffle(mine, i);
 {{else}}    let begin = subgroupShuffle(first, i);
     let stop = subgroupShuffle(after, i);
 {{end}}    for (var d = group.x * 64u + l; d < end; d += 8u) {
-{{if $gather}}      dst[(t0 + i) * width + d] = src[row * width + d];
+{{if $gather}}      let x = src_at(row * width + d);
+      dst[(t0 + i) * width + d] = join(x.lo, x.hi);
 {{else}}      var lo = vec4<f32>();
       var hi = vec4<f32>();
       for (var r = begin; r < stop; r++) {
-        let x = src[r * width + d];
-        lo += even(x);
-        hi += odd(x);
+        let x = src_at(r * width + d);
+        lo += x.lo;
+        hi += x.hi;
       }
       dst[(t0 + i) * width + d] = join(lo, hi);
 {{end}}    }

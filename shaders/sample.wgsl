@@ -37,9 +37,9 @@
 //
 //variant sample_mask TL tile=512,1
 //variant sample_mask T0 tile=64,1
-//variant sample_filter TL linear
+//variant sample_filter TL linear texels=logits+rowp
 //variant sample_filter T0 linear
-//variant sample_draw TL linear
+//variant sample_draw TL linear texels=logits+rowp
 //variant sample_draw T0 linear
 
 {{define "masked"}}
@@ -123,14 +123,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let r = {{group}};
   if (r >= pc.R) { return; }
   let width = pc.ld / 8u;
-  let it = bitcast<f32>(rowp[r * 2u].x);
-  let stream = rowp[r * 2u + 1u];
+  let it = bitcast<f32>(rowp_at(r * 2u).x);
+  let stream = rowp_at(r * 2u + 1u);
   var best = -3.4e38;
   var id = 0u;
   for (var c = lane; c < width; c += 8u) {
-    let v = logits[r * width + c];
-    let v_lo = even(v);
-    let v_hi = odd(v);
+    let v = logits_at(r * width + c);
     let bits0 = philox(vec4<u32>(stream.w, stream.z, 2u * c, 0u), stream.xy);
     let bits1 = philox(vec4<u32>(stream.w, stream.z, 2u * c + 1u, 0u), stream.xy);
 {{- range seq 8}}
@@ -214,7 +212,6 @@ candidate keeps of what the bound so far left. Step 0 weighs all, steps 1 to 16
 find the key, step 17 counts the logits equal to it; if there are several, the
 other steps find the index for top-p. */}}
 {{define "descent"}}
-  let p0 = rowp[r * 2u];
   let it = bitcast<f32>(p0.x);
   let top_p = bitcast<f32>(p0.z);
   let min_p = bitcast<f32>(p0.w);
@@ -291,6 +288,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
   let top = partial[0].x;
   workgroupBarrier();
+  let p0 = rowp[r * 2u];
 {{template "descent"}}
   let least = select(-1.0, min(min_p, 1.0), it != 0.0 && min_p > 0.0);
   for (var j = i; j < pc.ld; j += 256u) {
@@ -333,10 +331,10 @@ fn tally(i: u32, row: u32, a: Bound, b: Bound, c: Bound, kept: Bound, scale: f32
     var four = vec3<f32>();
 {{- range seq 4}}
     let c{{.}} = col + {{mul . 8}}u;
-    let v{{.}} = logits[row + min(c{{.}}, width - 1u)];
+    let v{{.}} = logits_at(row + min(c{{.}}, width - 1u));
     let j{{.}} = vec4<u32>(0u, 2u, 4u, 6u) + c{{.}} * 8u;
-    four += tally4(even(v{{.}}), j{{.}}, a, b, c, kept, scale, top);
-    four += tally4(odd(v{{.}}), j{{.}} + 1u, a, b, c, kept, scale, top);
+    four += tally4(v{{.}}.lo, j{{.}}, a, b, c, kept, scale, top);
+    four += tally4(v{{.}}.hi, j{{.}} + 1u, a, b, c, kept, scale, top);
 {{- end}}
     sum += four;
   }
@@ -358,21 +356,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = r * width;
   var most = vec4<f32>(-3.4e38);
   for (var c = i; c < width; c += 8u) {
-    let v = logits[row + c];
+    let v = logits_at(row + c);
     let j = vec4<u32>(0u, 2u, 4u, 6u) + c * 8u;
-    most = max(most, select(most, even(v), j < vec4<u32>(pc.V)));
-    most = max(most, select(most, odd(v), j + 1u < vec4<u32>(pc.V)));
+    most = max(most, select(most, v.lo, j < vec4<u32>(pc.V)));
+    most = max(most, select(most, v.hi, j + 1u < vec4<u32>(pc.V)));
   }
   var top = max(max(most.x, most.y), max(most.z, most.w));
 {{- range list 4 2 1}}
   top = max(top, subgroupShuffleXor(top, {{.}}u));
 {{- end}}
+  let p0 = rowp_at(r * 2u);
 {{template "descent"}}
   let least = select(-1.0, min(min_p, 1.0), it != 0.0 && min_p > 0.0);
   for (var c = i; c < width; c += 8u) {
-    let v = logits[row + c];
+    let v = logits_at(row + c);
     let j = vec4<u32>(0u, 2u, 4u, 6u) + c * 8u;
-    out[row + c] = join(choose(even(v), j, kept, it, least, top), choose(odd(v), j + 1u, kept, it, least, top));
+    out[row + c] = join(choose(v.lo, j, kept, it, least, top), choose(v.hi, j + 1u, kept, it, least, top));
   }
 }
 {{end}}

@@ -14,13 +14,13 @@
 // Source: Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202; gelu: Hendrycks
 // and Gimpel, arXiv 1606.08415.
 //
-//variant swiglu TL tile=512,16 use=lanes
+//variant swiglu TL tile=512,16 use=lanes texels=gu
 //variant swiglu T0 tile=64,1 use=forward
-//variant swiglu_backward TL tile=512,16 use=lanes
+//variant swiglu_backward TL tile=512,16 use=lanes texels=gu+dy
 //variant swiglu_backward T0 tile=64,1 use=backward
-//variant geglu TL tile=512,16 use=lanes
+//variant geglu TL tile=512,16 use=lanes texels=gu
 //variant geglu T0 tile=64,1 use=forward
-//variant geglu_backward TL tile=512,16 use=lanes
+//variant geglu_backward TL tile=512,16 use=lanes texels=gu+dy
 //variant geglu_backward T0 tile=64,1 use=backward
 
 {{define "gelu"}}
@@ -57,14 +57,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let last = min(group.y * 16u + 16u, pc.T);
   for (var t = group.y * 16u; t < last; t++) {
     for (var f = group.x * 64u + l; f < end; f += 8u) {
-      let gate = gu[2u * t * width + f];
-      let up = gu[(2u * t + 1u) * width + f];
-{{if $forward}}      y[t * width + f] = join(value(even(gate), even(up)), value(odd(gate), odd(up)));
-{{else}}      let d = dy[t * width + f];
-      let s_lo = sigmoid(even(gate));
-      let s_hi = sigmoid(odd(gate));
-      dgu[2u * t * width + f] = join(dgate(even(gate), even(up), s_lo, even(d)), dgate(odd(gate), odd(up), s_hi, odd(d)));
-      dgu[(2u * t + 1u) * width + f] = join(dup(even(gate), s_lo, even(d)), dup(odd(gate), s_hi, odd(d)));
+      let gate = gu_at(2u * t * width + f);
+      let up = gu_at((2u * t + 1u) * width + f);
+{{if $forward}}      y[t * width + f] = join(value(gate.lo, up.lo), value(gate.hi, up.hi));
+{{else}}      let d = dy_at(t * width + f);
+      let s_lo = sigmoid(gate.lo);
+      let s_hi = sigmoid(gate.hi);
+      dgu[2u * t * width + f] = join(dgate(gate.lo, up.lo, s_lo, d.lo), dgate(gate.hi, up.hi, s_hi, d.hi));
+      dgu[(2u * t + 1u) * width + f] = join(dup(gate.lo, s_lo, d.lo), dup(gate.hi, s_hi, d.hi));
 {{end}}    }
   }
 }

@@ -109,6 +109,8 @@ func (v *Variant) set(word string) error {
 		err = parseExtent(value, 1, &v.Tile)
 	case "limit":
 		err = v.setLimit(value)
+	case "texels", "pairs", "words":
+		err = v.setTexels(value, map[string]int{"texels": 4, "pairs": 2, "words": 1}[key])
 	case "max":
 		var most [3]int
 		err = parseExtent(value, 0, &most)
@@ -137,6 +139,28 @@ func (v *Variant) setLimit(text string) error {
 	return err
 }
 
+// setTexels reads NAME[+NAME]..., bindings that are only read, in texels of so many words. In blocks
+// they stay storage buffers.
+func (v *Variant) setTexels(text string, words int) error {
+	kernel, _ := Lookup(v.Kernel)
+	if v.Texels == nil {
+		v.Texels = make([]int, len(kernel.Bindings))
+	}
+	for name := range strings.SplitSeq(text, "+") {
+		i := kernel.binding(name)
+		if name == "scale" && i < 0 {
+			continue // what only blocks have
+		}
+		if i < 0 || kernel.Bindings[i].Access != Read {
+			return fmt.Errorf("%q is no binding that %s only reads", name, v.Kernel)
+		}
+		if kernel.bits(name) >= 16 {
+			v.Texels[i] = words
+		}
+	}
+	return nil
+}
+
 // parseExtent reads up to three comma-separated numbers, each at least least.
 func parseExtent(text string, least int, extent *[3]int) error {
 	parts := strings.Split(text, ",")
@@ -163,6 +187,8 @@ func Tiers() []string { return []string{"TL", "T0", "T1", "T2", "T2x8"} }
 type dialect struct {
 	uniform bool   // parameters in a uniform buffer, else as `var<immediate>`
 	shared  uint32 // bit i: binding i is read_write though it is only read
+	lanes   bool   // bindings have a function that loads an element
+	texels  []int  // Variant.Texels
 }
 
 // WGSL renders the variant's template for the Vulkan dialect of naga:
@@ -184,6 +210,7 @@ func (v Variant) render(d dialect) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("unknown kernel %q", v.Kernel)
 	}
+	d.lanes, d.texels = v.Tier == "TL", v.Texels
 	root, err := template.New(v.file).Option("missingkey=error").Funcs(functions(kernel, d)).ParseFS(sources, common, v.file)
 	if err != nil {
 		return "", fmt.Errorf("shader %s: %w", v.ID, err)
@@ -217,8 +244,7 @@ func functions(kernel *Kernel, d dialect) template.FuncMap {
 		"blocks":    func(name string) bool { return kernel.bits(name) < 16 },
 		"wide":      func(name string) string { return wide[kernel.bits(name)] },
 		"wideblock": func(name string) string { return map[int]string{8: "vec4<u64>", 4: "vec2<u64>"}[kernel.bits(name)] },
-		"even":      func(name string) string { return "even" + kernel.suffix(name) },
-		"odd":       func(name string) string { return "odd" + kernel.suffix(name) },
+		"eight":     func(name string) string { return "eight" + kernel.suffix(name) },
 		"group":     func() string { return "(group.x + group.y * groups.x)" },
 		"lane":      lane,
 		"seq":       seq,
@@ -237,14 +263,19 @@ var wide = map[int]string{32: "vec4<u64>", 16: "vec2<u64>", 8: "vec2<u32>", 4: "
 
 // bits is the size of a binding's elements.
 func (k *Kernel) bits(name string) int {
-	i := slices.IndexFunc(k.Bindings, func(b Binding) bool { return b.Name == name })
+	i := k.binding(name)
 	if i < 0 {
 		return 0
 	}
 	return k.Bindings[i].Bits()
 }
 
-// suffix ends the names of the functions of common.wgsl that unpack a binding.
+// binding is the number of the binding of that name, -1 if there is none.
+func (k *Kernel) binding(name string) int {
+	return slices.IndexFunc(k.Bindings, func(b Binding) bool { return b.Name == name })
+}
+
+// suffix ends the name of the function of common.wgsl that unpacks a binding.
 func (k *Kernel) suffix(name string) string {
 	if k.bits(name) == 32 {
 		return ""
@@ -274,10 +305,10 @@ func declareParams(kernel *Kernel, d dialect) string {
 	return text.String()
 }
 
-// declareBinding declares one of the kernel's bindings as an array of element,
-// under another name if one is given: some names are reserved words of WGSL.
+// declareBinding declares a binding as an array of element, for bodies of TL with a function
+// NAME_at(i) that loads element i: eight numbers as a value of type Eight, others as they are.
 func declareBinding(kernel *Kernel, d dialect, name, element string, as []string) (string, error) {
-	i := slices.IndexFunc(kernel.Bindings, func(b Binding) bool { return b.Name == name })
+	i := kernel.binding(name)
 	if i < 0 {
 		return "", fmt.Errorf("kernel %s has no binding %q", kernel.Name, name)
 	}
@@ -288,18 +319,54 @@ func declareBinding(kernel *Kernel, d dialect, name, element string, as []string
 	if len(as) > 0 {
 		name = as[0]
 	}
-	return fmt.Sprintf("@group(0) @binding(%d) var<storage, %s> %s: array<%s>;", i, access, name, element), nil
+	declared := fmt.Sprintf("@group(0) @binding(%d) var<storage, %s> %s: array<%s>;", i, access, name, element)
+	load := "NAME[i]"
+	switch element {
+	case "vec4<u64>":
+		load = "eight(NAME[i])"
+	case "vec2<u64>":
+		load = "eight_bf16(NAME[i])"
+	}
+	if d.texels != nil && d.texels[i] > 0 {
+		declared = fmt.Sprintf("@group(0) @binding(%d) var %s: texture_1d<u32>;", i, name)
+		form, ok := texelForms[element]
+		if !ok || form.words != d.texels[i] {
+			return "", fmt.Errorf("binding %q of %s has elements %s, which are not loaded from texels of %d words", name, kernel.Name, element, d.texels[i])
+		}
+		load = form.load
+	}
+	if !d.lanes || kernel.Bindings[i].Bits() < 16 {
+		return declared, nil
+	}
+	if strings.HasSuffix(element, "<u64>") {
+		element = "Eight"
+	}
+	return fmt.Sprintf("%s\nfn %s_at(i: u32) -> %s { return %s; }", declared, name, element, strings.ReplaceAll(load, "NAME", name)), nil
 }
 
-// lane names element e (0 to 7) of a wide value whose even elements are in
-// NAME_lo and whose odd elements are in NAME_hi, as common.wgsl splits them.
+// texelForms says by type how an element is loaded from a texel buffer, and the words of its texels.
+var texelForms = map[string]struct {
+	words int
+	load  string
+}{
+	"vec4<u64>": {4, "eight_texels(textureLoad(NAME, 2u * i, 0), textureLoad(NAME, 2u * i + 1u, 0))"},
+	"vec2<u64>": {4, "eight_pairs(textureLoad(NAME, i, 0))"},
+	"vec4<f32>": {4, "bitcast<vec4<f32>>(textureLoad(NAME, i, 0))"},
+	"vec4<u32>": {4, "textureLoad(NAME, i, 0)"},
+	"vec2<f32>": {2, "bitcast<vec2<f32>>(textureLoad(NAME, i, 0).xy)"},
+	"vec2<u32>": {2, "textureLoad(NAME, i, 0).xy"},
+	"f32":       {1, "bitcast<f32>(textureLoad(NAME, i, 0).x)"},
+	"u32":       {1, "textureLoad(NAME, i, 0).x"},
+}
+
+// lane names element e (0 to 7) of a value of type Eight.
 func lane(name string, e int) (string, error) {
 	if e < 0 || e > 7 {
 		return "", fmt.Errorf("lane: element %d of 8", e)
 	}
-	half := "_lo."
+	half := ".lo."
 	if e%2 == 1 {
-		half = "_hi."
+		half = ".hi."
 	}
 	return name + half + "xyzw"[e/2:e/2+1], nil
 }

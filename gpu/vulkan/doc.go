@@ -7,9 +7,9 @@
 //
 // # Pipelines
 //
-// A kernel's SPIR-V comes from package shaders. Its bindings are storage buffers
-// 0, 1, ... of set 0 in the order of the contract, its parameters are push
-// constants in the order of Op.Params. A variant of a kernel becomes one
+// A kernel's SPIR-V comes from package shaders. Its bindings are storage buffers, or uniform
+// texel buffers where the variant says so (Variant.Texels), 0, 1, ... of set 0 in the order of the
+// contract, its parameters are push constants in the order of Op.Params. A variant of a kernel becomes one
 // pipeline, made by Prepare or by the first Record that needs it, and kept until
 // Close. Mesa's lavapipe compiles a pipeline when it first runs, not when it is
 // made, so the first Submit there takes longer in spite of Prepare.

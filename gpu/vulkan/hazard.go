@@ -12,6 +12,7 @@ type span struct {
 	buffer    *buffer
 	low, high int
 	write     bool
+	texel     int // words of its texels; 0: it is a storage buffer
 }
 
 // conflicts: the two cannot be in either order, nor at once.

@@ -62,7 +62,11 @@ func (d *Device) inspect() ([]gpu.Compiled, error) {
 		if err != nil {
 			return nil, err
 		}
-		jobs = append(jobs, job{variant: v, layout: k.layout})
+		l, err := d.layoutFor(k, v)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, job{variant: v, layout: l})
 	}
 	if err := d.compileAll(jobs); err != nil {
 		return nil, err

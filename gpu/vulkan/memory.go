@@ -24,7 +24,7 @@ type buffer struct {
 	freed   bool
 }
 
-const bufferUsage = vk.UsageStorageBuffer | vk.UsageTransferSrc | vk.UsageTransferDst
+const bufferUsage = vk.UsageStorageBuffer | vk.UsageTexelBuffer | vk.UsageTransferSrc | vk.UsageTransferDst
 
 // NewBuffer allocates a buffer of zeros.
 func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {

@@ -15,11 +15,14 @@ import (
 // kernel is a kernel's contract as far as Record needs it.
 type kernel struct {
 	access []shaders.Access // of each binding
-	layout layout
+	params int
 }
 
 // layoutKey is what a layout depends on.
-type layoutKey struct{ bindings, params int }
+type layoutKey struct {
+	bindings, params int
+	texels           uint32 // bit i: binding i is a texel buffer
+}
 
 type layout struct {
 	set      vk.DescriptorSetLayout
@@ -47,7 +50,11 @@ func (d *Device) Prepare(kernels []string) error {
 		for _, v := range variants {
 			if _, made := d.pipelines[v.ID]; !made && !seen[v.ID] {
 				seen[v.ID] = true
-				jobs = append(jobs, job{variant: v, layout: k.layout})
+				l, err := d.layoutFor(k, v)
+				if err != nil {
+					return err
+				}
+				jobs = append(jobs, job{variant: v, layout: l})
 			}
 		}
 	}
@@ -107,7 +114,7 @@ func (d *Device) pipeline(v shaders.Variant, l layout) (vk.Pipeline, error) {
 	return p, nil
 }
 
-// kernel looks a kernel up and makes its layout.
+// kernel looks a kernel up.
 func (d *Device) kernel(name string) (*kernel, error) {
 	if k, ok := d.kernels[name]; ok {
 		return k, nil
@@ -116,11 +123,7 @@ func (d *Device) kernel(name string) (*kernel, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown kernel %q; shaders/kernels.go lists them", name)
 	}
-	l, err := d.layoutFor(layoutKey{bindings: len(contract.Bindings), params: len(contract.Params)})
-	if err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", name, err)
-	}
-	k := &kernel{layout: l}
+	k := &kernel{params: len(contract.Params)}
 	for _, b := range contract.Bindings {
 		k.access = append(k.access, b.Access)
 	}
@@ -128,15 +131,22 @@ func (d *Device) kernel(name string) (*kernel, error) {
 	return k, nil
 }
 
-func (d *Device) layoutFor(key layoutKey) (layout, error) {
+// layoutFor is the layout of a variant of the kernel.
+func (d *Device) layoutFor(k *kernel, v shaders.Variant) (layout, error) {
+	key := layoutKey{bindings: len(k.access), params: k.params}
+	for i, words := range v.Texels {
+		if words > 0 {
+			key.texels |= 1 << i
+		}
+	}
 	if l, ok := d.layouts[key]; ok {
 		return l, nil
 	}
 	if 4*key.params > int(d.properties.MaxPushConstants) {
-		return layout{}, fmt.Errorf("%w: %d parameters, but push constants hold %d", gpu.ErrUnsupported, key.params, d.properties.MaxPushConstants/4)
+		return layout{}, fmt.Errorf("%w: shader %s has %d parameters, but push constants hold %d", gpu.ErrUnsupported, v.ID, key.params, d.properties.MaxPushConstants/4)
 	}
 	label := fmt.Sprintf("a layout of %d buffers", key.bindings)
-	set, r := d.vk.CreateDescriptorSetLayout(key.bindings)
+	set, r := d.vk.CreateDescriptorSetLayout(key.bindings, key.texels)
 	if err := checkResult(r, "vkCreateDescriptorSetLayout", label); err != nil {
 		return layout{}, err
 	}

@@ -19,6 +19,7 @@ type program struct {
 	commands   vk.CommandBuffer
 	pool       vk.DescriptorPool // 0 without dispatches
 	sets       []vk.DescriptorSet
+	views      []vk.BufferView // of texel buffers
 	dispatches []dispatch
 	buffers    []*buffer // each once
 	lastUse    uint64    // number of its last submission
@@ -97,7 +98,11 @@ func (d *Device) resolve(op gpu.Op) (dispatch, error) {
 	if err := variant.Check(op.Params); err != nil {
 		return dispatch{}, fmt.Errorf("%w: %w", gpu.ErrUnsupported, err)
 	}
-	next := dispatch{layout: k.layout, params: slices.Clone(op.Params), spans: make([]span, len(op.Bind))}
+	l, err := d.layoutFor(k, variant)
+	if err != nil {
+		return dispatch{}, err
+	}
+	next := dispatch{layout: l, params: slices.Clone(op.Params), spans: make([]span, len(op.Bind))}
 	for i, n := range variant.Groups(op.Size) {
 		if limit := d.properties.MaxWorkgroups; n > int(limit[i]) {
 			return dispatch{}, fmt.Errorf("%w: size %v needs %v workgroups of shader %s, more than the limits %v; cut the work",
@@ -107,8 +112,11 @@ func (d *Device) resolve(op gpu.Op) (dispatch, error) {
 	}
 	for i, v := range op.Bind {
 		next.spans[i] = spanOf(v, k.access[i])
+		if variant.Texels != nil {
+			next.spans[i].texel = variant.Texels[i]
+		}
 	}
-	next.pipeline, err = d.pipeline(variant, k.layout)
+	next.pipeline, err = d.pipeline(variant, l)
 	return next, err
 }
 
@@ -119,13 +127,18 @@ func (p *program) bind() error {
 	}
 	d := p.device
 	layouts := make([]vk.DescriptorSetLayout, len(p.dispatches))
-	count := 0
+	count, texels := 0, 0
 	for i, op := range p.dispatches {
 		layouts[i] = op.layout.set
 		count += len(op.spans)
+		for _, s := range op.spans {
+			if s.texel > 0 {
+				texels++
+			}
+		}
 	}
 	var r vk.Result
-	if p.pool, r = d.vk.CreateDescriptorPool(len(layouts), count); r != vk.Success {
+	if p.pool, r = d.vk.CreateDescriptorPool(len(layouts), count-texels, texels); r != vk.Success {
 		return checkResult(r, "vkCreateDescriptorPool", fmt.Sprintf("program %q", p.label))
 	}
 	if p.sets, r = d.vk.AllocateDescriptorSets(p.pool, layouts); r != vk.Success {
@@ -135,15 +148,31 @@ func (p *program) bind() error {
 	writes := make([]vk.DescriptorWrite, 0, count)
 	for i, op := range p.dispatches {
 		for binding, s := range op.spans {
-			writes = append(writes, vk.DescriptorWrite{
+			w := vk.DescriptorWrite{
 				Set:     p.sets[i],
 				Binding: binding,
 				Range:   vk.BufferRange{Buffer: s.buffer.handle, Offset: uint64(s.low), Size: uint64(s.high - s.low)},
-			})
+			}
+			if s.texel > 0 {
+				if w.View, r = d.vk.CreateBufferView(w.Range, s.texel); r != vk.Success {
+					p.destroyViews()
+					d.vk.DestroyDescriptorPool(p.pool)
+					return checkResult(r, "vkCreateBufferView", fmt.Sprintf("program %q", p.label))
+				}
+				p.views = append(p.views, w.View)
+			}
+			writes = append(writes, w)
 		}
 	}
 	d.vk.UpdateDescriptorSets(writes)
 	return nil
+}
+
+func (p *program) destroyViews() {
+	for _, v := range p.views {
+		p.device.vk.DestroyBufferView(v)
+	}
+	p.views = nil
 }
 
 // write records the program's dispatches.
@@ -206,5 +235,6 @@ func (p *program) free() {
 		d.vk.FreeCommandBuffer(d.commands, p.commands)
 	}
 	d.vk.DestroyDescriptorPool(p.pool) // ignores 0
+	p.destroyViews()
 	delete(d.programs, p)
 }

@@ -217,8 +217,8 @@ func TestCheckResult(t *testing.T) {
 
 func TestHazards(t *testing.T) {
 	a, b := &buffer{size: 1024}, &buffer{size: 1024}
-	read := func(x *buffer, low, high int) span { return span{x, low, high, false} }
-	write := func(x *buffer, low, high int) span { return span{x, low, high, true} }
+	read := func(x *buffer, low, high int) span { return span{buffer: x, low: low, high: high} }
+	write := func(x *buffer, low, high int) span { return span{buffer: x, low: low, high: high, write: true} }
 	for _, c := range []struct {
 		name string
 		ops  [][]span

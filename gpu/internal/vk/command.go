@@ -8,15 +8,21 @@ import (
 )
 
 // CreateDescriptorPool makes a pool for sets that hold, together, a number of
-// storage buffers.
-func (d *Device) CreateDescriptorPool(sets, buffers int) (p DescriptorPool, r Result) {
+// storage buffers and of texel buffers.
+func (d *Device) CreateDescriptorPool(sets, buffers, texels int) (p DescriptorPool, r Result) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
+	var sizes []descriptorPoolSize // a count of 0 is not allowed
+	for _, size := range []descriptorPoolSize{{descriptorStorage, uint32(buffers)}, {descriptorTexel, uint32(texels)}} {
+		if size.count > 0 {
+			sizes = append(sizes, size)
+		}
+	}
 	info := descriptorPoolCreateInfo{
 		header:  header{sType: typeDescriptorPoolCreateInfo},
 		maxSets: uint32(sets),
-		count:   1,
-		sizes:   pinned(&pin, &descriptorPoolSize{kind: descriptorStorage, count: uint32(buffers)}),
+		count:   uint32(len(sizes)),
+		sizes:   pinnedSlice(&pin, sizes),
 	}
 	r = invoke(d.createDescriptorPool, d.handle, uintptr(unsafe.Pointer(&info)), 0, uintptr(unsafe.Pointer(&p)))
 	return p, r
@@ -46,7 +52,8 @@ func (d *Device) AllocateDescriptorSets(p DescriptorPool, layouts []DescriptorSe
 type DescriptorWrite struct {
 	Set     DescriptorSet
 	Binding int
-	Range   BufferRange
+	Range   BufferRange // of a storage buffer
+	View    BufferView  // of a texel buffer; 0: it is a storage buffer
 }
 
 // UpdateDescriptorSets makes the writes, of which there is at least one.
@@ -63,6 +70,9 @@ func (d *Device) UpdateDescriptorSets(writes []DescriptorWrite) {
 			count:   1,
 			kind:    descriptorStorage,
 			buffers: unsafe.Pointer(&writes[i].Range),
+		}
+		if writes[i].View != 0 {
+			list[i].kind, list[i].buffers, list[i].texelViews = descriptorTexel, nil, unsafe.Pointer(&writes[i].View)
 		}
 	}
 	invoke(d.updateDescriptorSets, d.handle, uintptr(len(list)), uintptr(unsafe.Pointer(&list[0])), 0, 0)

@@ -21,6 +21,8 @@ type Device struct {
 	getDeviceQueue             uintptr
 	createBuffer               uintptr
 	destroyBuffer              uintptr
+	createBufferView           uintptr
+	destroyBufferView          uintptr
 	getBufferRequirements      uintptr
 	allocateMemory             uintptr
 	freeMemory                 uintptr
@@ -137,6 +139,8 @@ func (d *Device) procs() []proc {
 		{&d.getDeviceQueue, "vkGetDeviceQueue"},
 		{&d.createBuffer, "vkCreateBuffer"},
 		{&d.destroyBuffer, "vkDestroyBuffer"},
+		{&d.createBufferView, "vkCreateBufferView"},
+		{&d.destroyBufferView, "vkDestroyBufferView"},
 		{&d.getBufferRequirements, "vkGetBufferMemoryRequirements"},
 		{&d.allocateMemory, "vkAllocateMemory"},
 		{&d.freeMemory, "vkFreeMemory"},
@@ -196,6 +200,18 @@ func (d *Device) CreateBuffer(size uint64, usage uint32) (b Buffer, r Result) {
 // DestroyBuffer frees a buffer, not its memory.
 func (d *Device) DestroyBuffer(b Buffer) { invoke(d.destroyBuffer, d.handle, uintptr(b), 0) }
 
+// CreateBufferView makes a view of a part of a buffer as texels of 1, 2 or 4 words.
+func (d *Device) CreateBufferView(part BufferRange, words int) (v BufferView, r Result) {
+	info := bufferViewCreateInfo{header: header{sType: typeBufferViewCreateInfo}, buffer: part.Buffer, format: texelFormats[words], offset: part.Offset, size: part.Size}
+	r = invoke(d.createBufferView, d.handle, uintptr(unsafe.Pointer(&info)), 0, uintptr(unsafe.Pointer(&v)))
+	return v, r
+}
+
+// DestroyBufferView frees a view.
+func (d *Device) DestroyBufferView(v BufferView) {
+	invoke(d.destroyBufferView, d.handle, uintptr(v), 0)
+}
+
 // Requirements says what memory a buffer needs.
 func (d *Device) Requirements(b Buffer) (m MemoryRequirements) {
 	invoke(d.getBufferRequirements, d.handle, uintptr(b), uintptr(unsafe.Pointer(&m)))
@@ -246,13 +262,17 @@ func (d *Device) DestroyShaderModule(m ShaderModule) {
 	invoke(d.destroyShaderModule, d.handle, uintptr(m), 0)
 }
 
-// CreateDescriptorSetLayout makes the layout of storage buffers 0 to count-1.
-func (d *Device) CreateDescriptorSetLayout(count int) (l DescriptorSetLayout, r Result) {
+// CreateDescriptorSetLayout makes the layout of buffers 0 to count-1: texel buffers where the
+// bit of that number is set, else storage buffers.
+func (d *Device) CreateDescriptorSetLayout(count int, texels uint32) (l DescriptorSetLayout, r Result) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	bindings := make([]descriptorSetLayoutBinding, count)
 	for i := range bindings {
 		bindings[i] = descriptorSetLayoutBinding{binding: uint32(i), kind: descriptorStorage, count: 1, stages: shaderStageCompute}
+		if texels>>i&1 == 1 {
+			bindings[i].kind = descriptorTexel
+		}
 	}
 	info := descriptorSetLayoutCreateInfo{
 		header:   header{sType: typeDescriptorSetLayoutCreateInfo},

@@ -20,6 +20,7 @@ type (
 	DescriptorSet       uint64
 	CommandPool         uint64
 	QueryPool           uint64
+	BufferView          uint64
 )
 
 // VkStructureType: the first field of every extensible structure.
@@ -32,6 +33,7 @@ const (
 	typeMemoryAllocateInfo            = 5
 	typeQueryPoolCreateInfo           = 11
 	typeBufferCreateInfo              = 12
+	typeBufferViewCreateInfo          = 13
 	typeShaderModuleCreateInfo        = 16
 	typePipelineShaderStageCreateInfo = 18
 	typeComputePipelineCreateInfo     = 29
@@ -95,6 +97,7 @@ const (
 const (
 	UsageTransferSrc   = 0x01
 	UsageTransferDst   = 0x02
+	UsageTexelBuffer   = 0x04
 	UsageStorageBuffer = 0x20
 )
 
@@ -121,6 +124,7 @@ const (
 const (
 	SubgroupShuffle     = 0x10
 	SubgroupStageMask   = shaderStageCompute
+	descriptorTexel     = 4 // VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
 	descriptorStorage   = 7 // VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
 	bindPointCompute    = 1 // VK_PIPELINE_BIND_POINT_COMPUTE
 	queryTypeTimestamp  = 2 // VK_QUERY_TYPE_TIMESTAMP
@@ -145,6 +149,9 @@ const (
 	extMatrix           = "VK_KHR_cooperative_matrix"
 	extSubgroupSize     = "VK_EXT_subgroup_size_control"
 )
+
+// texelFormats are the VkFormats of texels of so many words: R32_UINT, R32G32_UINT, R32G32B32A32_UINT.
+var texelFormats = map[int]uint32{1: 98, 2: 101, 4: 107}
 
 // header starts every extensible structure.
 type header struct {
@@ -301,6 +308,15 @@ type bufferCreateInfo struct {
 	sharing     uint32
 	familyCount uint32
 	families    unsafe.Pointer
+}
+
+type bufferViewCreateInfo struct {
+	header
+	flags  uint32
+	buffer Buffer
+	format uint32
+	offset uint64
+	size   uint64
 }
 
 // MemoryRequirements is VkMemoryRequirements.

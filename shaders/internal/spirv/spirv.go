@@ -57,6 +57,8 @@ const (
 	opControlBarrier      = 224
 	opNoLine              = 317
 	opModuleProcessed     = 330
+	opTypeImage           = 25
+	opImageFetch          = 95
 	opMatrixLoad          = 4457
 	opMatrixStore         = 4458
 	storageUniform        = 2
@@ -69,7 +71,11 @@ const (
 	modelVulkan           = 3
 	nonPrivate            = 0x20   // a memory operand
 	visible               = 0x6000 // semantics: MakeAvailable and MakeVisible
-	capStorageBuffer16    = 4433   // these three naga declares with f16, which no binding has; lavapipe lacks the last
+	dimLine               = 0      // dimensions of images
+	dimBuffer             = 5
+	capSampledLine        = 43
+	capSampledBuffer      = 46
+	capStorageBuffer16    = 4433 // these three naga declares with f16, which no binding has; lavapipe lacks the last
 	capUniform16          = 4434
 	capStorageInputOutput = 4436
 )
@@ -95,7 +101,7 @@ type Module struct {
 var least = map[uint32]int{
 	opMemoryModel: 3, opCapability: 2, opTypeArray: 4, opTypeRuntimeArray: 3, opTypeStruct: 2, opTypePointer: 4,
 	opConstant: 4, opConstantComposite: 3, opConstantNull: 3, opVariable: 4, opLoad: 4, opStore: 3, opAccessChain: 4,
-	opDecorate: 3, opCompositeConstruct: 3, opCompositeExtract: 4, opFNegate: 4, opFAdd: 5, opISub: 5, opFSub: 5,
+	opDecorate: 3, opTypeImage: 9, opImageFetch: 5, opCompositeConstruct: 3, opCompositeExtract: 4, opFNegate: 4, opFAdd: 5, opISub: 5, opFSub: 5,
 	opFMul: 5, opFDiv: 5, opVectorTimesScalar: 5, opDot: 5, opAll: 4, opSelect: 6, opIEqual: 5, opSelectionMerge: 3,
 	opBranchConditional: 4, opControlBarrier: 4, opMatrixLoad: 5, opMatrixStore: 4,
 }
@@ -146,7 +152,7 @@ func (m *Module) Bytes() []byte {
 // Clean applies all edits: it removes debug text, the unused capabilities, the
 // strides of arrays that have no layout, the zero-filling of workgroup memory and the
 // loop counters, then what only they used, forbids contraction, and lets a workgroup
-// see its memory under the Vulkan memory model.
+// see its memory under the Vulkan memory model. Textures become texel buffers.
 func (m *Module) Clean() {
 	m.removeDebug()
 	m.removeStrides()
@@ -155,6 +161,22 @@ func (m *Module) Clean() {
 	m.removeUnused()
 	m.forbidContraction()
 	m.shareMemory()
+	m.useTexelBuffers()
+}
+
+// useTexelBuffers makes texel buffers of the one-dimensional textures that WGSL has in their
+// place. They have one level, so a fetch names none.
+func (m *Module) useTexelBuffers() {
+	for i, x := range m.code {
+		switch {
+		case x.op() == opCapability && x[1] == capSampledLine:
+			m.code[i] = encode(opCapability, capSampledBuffer)
+		case x.op() == opTypeImage && x[3] == dimLine:
+			x[3] = dimBuffer
+		case x.op() == opImageFetch:
+			m.code[i] = encode(opImageFetch, x[1:5]...)
+		}
+	}
 }
 
 // filter keeps the instructions for which keep is true.

@@ -147,6 +147,17 @@ func TestStrides(t *testing.T) {
 	expect(t, clean(slices.Concat([]instruction{stride(row), stride(local), stride(rows)}, types)...), slices.Concat([]instruction{stride(row), stride(rows)}, types))
 }
 
+// TestTexelBuffers: a texture of one dimension becomes a texel buffer, fetched from without a
+// level. One of two dimensions stays what it is.
+func TestTexelBuffers(t *testing.T) {
+	const line, plane = 20, 21
+	expect(t,
+		clean(encode(opCapability, capSampledLine), encode(opTypeImage, line, 5, dimLine, 0, 0, 0, 1, 0), encode(opTypeImage, plane, 5, 1, 0, 0, 0, 1, 0),
+			encode(opImageFetch, 6, 30, 31, 32, 2, 33)),
+		[]instruction{encode(opCapability, capSampledBuffer), encode(opTypeImage, line, 5, dimBuffer, 0, 0, 0, 1, 0), encode(opTypeImage, plane, 5, 1, 0, 0, 0, 1, 0),
+			encode(opImageFetch, 6, 30, 31, 32)})
+}
+
 // TestMemoryModel: under the Vulkan memory model accesses of workgroup memory and
 // barriers say that others see what is stored; under the other one nothing changes.
 func TestMemoryModel(t *testing.T) {
