@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
@@ -17,6 +18,7 @@ import (
 type Episodes struct {
 	World    world.World
 	Renderer TurnRenderer
+	Prompt   int           // tokens before the first turn, at most; 0: as many as there are
 	Turns    int           // of the policy, at most
 	Tokens   int           // own and read ones, the prompt apart, at most
 	Clock    time.Duration // that a world may take for one turn; 0: as long as it likes
@@ -40,6 +42,7 @@ type episode struct {
 	state   string        // before the first turn
 	world   world.Episode // nil: it did not begin
 	told    []world.Turn  // that the world answered
+	alone   bool          // it shares nothing with others, since a turn broke its world
 	journal world.Journal // nil: there is none
 
 	segments []Segment // after the prompt
@@ -82,11 +85,15 @@ func (c *Collector) play(ctx context.Context, starts []Start, n int, params Para
 // playAfter plays the episodes after a start, whose first turns are one request.
 func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 	var work sync.WaitGroup
-	for _, e := range episodes {
-		work.Go(func() { e.begin(f.ctx) })
+	errs := make([]error, len(episodes))
+	for i, e := range episodes {
+		work.Go(func() { errs[i] = e.begin(f.ctx) })
 	}
 	work.Wait()
-	if err := open(s, episodes, c.Episodes.Renderer); err != nil {
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := c.Episodes.open(s, episodes); err != nil {
 		return err
 	}
 	first := episodes[0]
@@ -104,20 +111,21 @@ func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 	return nil
 }
 
-// begin begins an episode.
-func (e *episode) begin(ctx context.Context) {
-	first, broken := e.fresh(ctx)
-	if broken == nil && first.Verdict != nil {
-		broken = errors.New("the episode is over before the first turn")
+// begin begins an episode. The error is of the journal, and ends the run.
+func (e *episode) begin(ctx context.Context) error {
+	first, broken := e.started(ctx)
+	if errors.Is(broken, world.ErrJournal) {
+		return broken
 	}
 	e.opening, e.state = first.Messages, first.State
 	if broken != nil {
 		e.verdict = broke(broken)
 	}
+	return nil
 }
 
 // open gives a start the prompt with what the worlds of its episodes say first.
-func open(s *Start, episodes []*episode, renderer TurnRenderer) error {
+func (c *Episodes) open(s *Start, episodes []*episode) error {
 	first := -1
 	for i, e := range episodes {
 		if e.verdict.Verdict != "" {
@@ -135,23 +143,31 @@ func open(s *Start, episodes []*episode, renderer TurnRenderer) error {
 	}
 	s.Opening, s.State = episodes[first].opening, episodes[first].state
 	if len(s.Opening) == 0 {
+		if len(s.Prompt) == 0 {
+			return fmt.Errorf("problem %s: it has no question, and the world says nothing before the first turn: there is no prompt", s.Problem.ID)
+		}
 		return nil
 	}
-	asked, err := renderer.Prompt(s.Problem)
+	asked, err := c.Renderer.Prompt(s.Problem)
 	if err == nil && !slices.Equal(asked, s.Prompt) {
 		return fmt.Errorf("problem %s: the world says something before the first turn, so the problem cannot be asked in another way", s.Problem.ID)
 	}
 	if err == nil {
-		s.Prompt, err = renderer.Begin(s.Problem, s.Opening)
+		s.Prompt, err = c.Renderer.Begin(s.Problem, s.Opening)
 	}
 	if err != nil {
 		return &PromptError{s.Problem.Question, err}
 	}
+	if n := len(s.Prompt); c.Prompt > 0 && n > c.Prompt {
+		return hint.With(fmt.Errorf("problem %s: its prompt has %d tokens with what the world says before the first turn; accepted: at most task.max_prompt_tokens = %d", s.Problem.ID, n, c.Prompt),
+			"--set task.max_prompt_tokens=%d", n)
+	}
 	return nil
 }
 
-// run plays an episode from its first turn to its end.
+// run plays an episode from its first turn to its end, and gives its world back.
 func (e *episode) run(turn Segment, f *flow) error {
+	defer e.leave()
 	for number := 1; ; number++ {
 		e.append(turn)
 		if e.verdict.Verdict != "" { // it did not begin

@@ -407,7 +407,8 @@ func TestSlowWorlds(t *testing.T) {
 		c := playing(&slowly{counting{turns: turns}, 200 * time.Millisecond}, 9, 99, nil, &encoded)
 		c.Sampler = timed{}
 		began := time.Now()
-		groups, err := c.Collect(t.Context(), make([]verify.Problem, 16), samples, Params{MaxTokens: 8}, random.Key{})
+		problems := slices.Repeat([]verify.Problem{{Question: "q"}}, 16)
+		groups, err := c.Collect(t.Context(), problems, samples, Params{MaxTokens: 8}, random.Key{})
 		took := time.Since(began)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,15 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 		world world.Episode
 		reply world.Reply
 	}
-	dice := e.Dice(e.key)
+	dice, w := e.Dice(e.key), e.World
+	if s, can := w.(world.Shared); can && e.alone {
+		w = s.Alone()
+	}
+	if j, can := w.(world.Journaled); can && e.journal != nil {
+		w = j.Through(e.journal)
+	}
 	b, err := within(ctx, e.Clock, func(ctx context.Context) (b began, err error) {
-		b.world, b.reply, err = e.World.Begin(ctx, e.problem, dice)
+		b.world, b.reply, err = w.Begin(ctx, e.problem, dice)
 		return b, err
 	}, func(b began) {
 		if b.world != nil {
@@ -39,10 +46,29 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 		}
 	})
 	e.world = b.world
-	if j, can := e.world.(world.Journaled); can && e.journal != nil {
-		j.Through(e.journal)
-	}
 	return b.reply, err
+}
+
+// started begins the episode in its first world. A fault of one that shares something with others may be
+// their doing: it is tried alone then. A journal keeps why there was none.
+func (e *episode) started(ctx context.Context) (world.Reply, error) {
+	if e.journal != nil {
+		if why, known := e.journal.Fault(0); known {
+			return world.Reply{}, errors.New(why)
+		}
+	}
+	first, broken := e.fresh(ctx)
+	if _, shared := e.World.(world.Shared); broken != nil && shared && !nobodys(broken) {
+		e.alone = true
+		first, broken = e.fresh(ctx)
+	}
+	if broken == nil && first.Verdict != nil {
+		broken = errors.New("the episode is over before the first turn")
+	}
+	if broken == nil || e.journal == nil || ctx.Err() != nil || errors.Is(broken, world.ErrJournal) {
+		return first, broken
+	}
+	return first, cmp.Or(e.journal.Failed(0, broken.Error()), broken)
 }
 
 // leave closes the world of the episode, if it has one.
@@ -93,6 +119,7 @@ func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, brok
 	if dead != nil {
 		return reply, false, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
 	}
+	e.alone = true
 	if err := e.replay(ctx); err != nil {
 		return reply, false, err
 	}
@@ -107,9 +134,9 @@ func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, brok
 }
 
 // nobodys says that an error is not the policy's doing, however often it comes: a tool cannot be run, a call cannot
-// be made twice, or the journal fails.
+// be made twice, a program says what has no meaning, or the journal fails.
 func nobodys(err error) bool {
-	return errors.Is(err, world.ErrUnable) || errors.Is(err, world.ErrOnce) || errors.Is(err, world.ErrJournal)
+	return errors.Is(err, world.ErrUnable) || errors.Is(err, world.ErrSpoken) || errors.Is(err, world.ErrOnce) || errors.Is(err, world.ErrJournal)
 }
 
 // replay plays the turns again that the world has answered, in a fresh episode.

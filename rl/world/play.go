@@ -69,5 +69,5 @@ func Ended(ctx context.Context, e Episode) (verify.Verdict, error) {
 	if j, ok := e.(Judge); ok {
 		return j.Judge(ctx)
 	}
-	return verify.Reject("", "episode", "the episode was not over when its limit was reached"), nil
+	return verify.Reject("", "episode", NotOver), nil
 }

@@ -65,22 +65,27 @@ type Journal interface {
 
 // Asked is a call in an episode.
 type Asked struct {
-	Turn, Number int // from 1: of the episode, and of the calls of the turn
+	Turn, Number int // from 1: of the episode, where 0 is what comes before its first turn, and of the calls of the turn
 	Tool         string
 	Args         json.RawMessage
 	Effects      bool
 }
 
-// Journaled is an Episode that asks a journal before it calls what is not pure. Through comes before the
-// first Step.
+// Journaled is a World with something that is not pure. The episode of its like that Through gives asks a
+// journal before it calls that.
 type Journaled interface {
-	Episode
-	Through(j Journal)
+	World
+	Through(j Journal) World
 }
 
-// ErrUnable is that a tool cannot be run now, whatever it is asked: the machine is too busy, or lacks what it
-// needs. The episode is not scored.
-var ErrUnable = errors.New("it cannot be run on this machine")
+// Faults of a world that no turn is to blame for, however often they come. The episode is not scored.
+var (
+	// ErrUnable: a tool cannot be run now, whatever it is asked: the machine is too busy, or lacks what it
+	// needs.
+	ErrUnable = errors.New("it cannot be run on this machine")
+	// ErrSpoken: the program of others that a world or a tool is says what has no meaning.
+	ErrSpoken = errors.New("what the program says is not accepted")
+)
 
 // Errors of a [Journal].
 var (

@@ -40,6 +40,8 @@ type Tooled struct {
 	// Mistake, unless it is "", is said in place of the reason why a call is a mistake, to a policy whose
 	// vocabulary has no words for reasons.
 	Mistake string
+
+	journal Journal // nil: every call is made
 }
 
 // Facts of a turn in a world with tools.
@@ -108,11 +110,13 @@ type tooledEpisode struct {
 	specs    []Spec
 	sessions []Session // of the tools, in their order
 	state    string
-	journal  Journal // nil: every call is made
 }
 
 // Through implements [Journaled].
-func (e *tooledEpisode) Through(j Journal) { e.journal = j }
+func (w Tooled) Through(j Journal) World {
+	w.journal = j
+	return w
+}
 
 // Step implements [Episode].
 func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {

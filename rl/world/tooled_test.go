@@ -204,12 +204,11 @@ func TestSessions(t *testing.T) {
 // others. A session is told what the journal knows.
 func TestJournaled(t *testing.T) {
 	var heard []string
-	e, _, err := Tooled{Tools: []Tool{echo{}, learner{heard: &heard}}}.Begin(t.Context(), verify.Problem{}, nil)
+	var asked remembers
+	e, _, err := Tooled{Tools: []Tool{echo{}, learner{heard: &heard}}}.Through(&asked).Begin(t.Context(), verify.Problem{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked remembers
-	e.(Journaled).Through(&asked)
 	for at, want := range []string{"a\nb", "known\nc\nd"} {
 		text := []string{"<echo>a</echo><impure>b</impure>", "<impure>b</impure><echo>c</echo><impure>d</impure>"}[at]
 		if r, err := e.Step(t.Context(), Turn{Text: text, At: at + 1}); err != nil || r.Messages[0].Text != want {

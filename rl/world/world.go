@@ -42,6 +42,17 @@ type Checked interface {
 	Refused(t Turn) Reply
 }
 
+// Shared is a Checked whose episodes share something that a turn of one may break for the others, such as
+// a process.
+type Shared interface {
+	Checked
+	// Alone is the world with episodes that share nothing: what breaks one is its own doing.
+	Alone() World
+}
+
+// NotOver is why an episode is wrong that a limit ended before its world did.
+const NotOver = "the episode was not over when its limit was reached"
+
 // Unanswered is what most worlds say in Refused.
 const Unanswered = "There is no answer to this turn: it cannot be played."
 

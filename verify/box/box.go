@@ -6,6 +6,8 @@ import (
 	"io"
 	"os/exec"
 	"sync"
+
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // ErrUnsupported: this system lacks a layer of the box; the text names it.
@@ -33,38 +35,16 @@ type Box struct {
 	Namespaces bool
 
 	cmd    *exec.Cmd
-	stderr *tail
+	stderr *lines.Tail
 	close  sync.Once
 }
 
 // Stderr is the end of what the program wrote there; for after Close.
 func (b *Box) Stderr() string { return b.stderr.String() }
 
-// tail keeps the last bytes written to it.
-type tail struct {
-	sync.Mutex
-	bytes []byte
-}
-
-const maxTailBytes = 2048
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.Lock()
-	defer t.Unlock()
-	t.bytes = append(t.bytes, p[max(0, len(p)-maxTailBytes):]...)
-	t.bytes = t.bytes[max(0, len(t.bytes)-maxTailBytes):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.Lock()
-	defer t.Unlock()
-	return string(t.bytes)
-}
-
 // attach makes the pipes of a command that is not started yet.
 func attach(cmd *exec.Cmd) (*Box, error) {
-	b := &Box{cmd: cmd, stderr: &tail{}}
+	b := &Box{cmd: cmd, stderr: &lines.Tail{}}
 	var err error
 	if b.Stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -1,0 +1,58 @@
+// Package outside has the worlds of others: programs that answer a policy over pipes.
+//
+//	World.Begin ─> episode ── {"id":"1","op":"step","text":"50"} ──> program's standard input
+//	                       <── {"id":"1","messages":[…]} ────────── its standard output
+//
+// # The protocol
+//
+// Each side writes one JSON object a line. The first line of the program says what it is:
+//
+//	{"protocol": 1, "name": "guess", "pure": true, "forks": true, "at_once": 64}
+//
+// pure says that the same turns after the same beginning are told the same; forks that episodes can be
+// copied; at_once how many episodes the program holds at a time, and further ones get a further process.
+// "rows": true adds that it has problems of its own, "judges": true that it can judge an episode that a limit
+// ends.
+//
+// A request has an op, and but for rows the id of its episode. An answer has the id of its request. Of one
+// episode there is one request at a time; those of different episodes are answered in any order:
+//
+//	begin  row, chance  an episode of a problem begins; all that is random in it follows from chance, a text
+//	step   text, cut    a turn of the policy; cut: a limit of tokens cut it off
+//	judge               a limit has ended the episode: its verdict
+//	fork   to           a copy of the episode, with the id to
+//	close               the episode is over; what is answered is not read
+//	rows   from         {"rows": […]}: some problems from that number on, and none after the last; without an id
+//
+// An answer to begin and step has messages (each with a text, and a role, which is user without one, or tool),
+// and may have a reward, a state, which is equal where situations are, and facts, numbers by name, of
+// which each reply has those that the recipe names, or none. A verdict ends the episode: a score from 0 to
+// 1, with a reason, or the verdict "not_scored". An error says that the world broke.
+//
+// A line has at most [MaxLine] bytes and is UTF-8; unknown keys, and keys that are there twice, are refused.
+// Standard error is the program's log, whose end is shown where the program fails.
+//
+// # Whose fault
+//
+// A program that dies, or that answers nothing while an episode waits beyond its clock, is ended, with all its
+// processes. The next episode gets a new one. Whoever plays tries the turn again in an episode that has
+// a process of its own (package rollout), so a turn breaks nobody else's episode, and one that breaks its
+// process twice is the policy's mistake. What has no meaning is the program's fault, however often it comes
+// ([world.ErrSpoken]).
+//
+// # What is not pure
+//
+// Of a program that is not pure a journal keeps each answer. What the journal knows is not asked again; the
+// program is told of it once something is asked that the journal does not know, and what it answers then is
+// not read.
+//
+// # Rights
+//
+// A program runs with the rights of the user. It sees few variables of the environment, and those that are
+// named; their values are cut out of what it says. It dies with this process: it has a process group of its
+// own, which is killed, its standard input ends, and on Linux the kernel kills it.
+//
+// # Threads
+//
+// A [World] is safe for concurrent use, an episode belongs to one goroutine.
+package outside

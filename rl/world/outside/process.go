@@ -1,0 +1,295 @@
+package outside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/rlzero/rlzero/internal/awake"
+	"github.com/rlzero/rlzero/rl/world"
+)
+
+// process is a program that speaks the protocol, with the episodes that it holds.
+type process struct {
+	*child
+	hello Hello
+
+	mu       sync.Mutex
+	waiting  map[string]*asked
+	late     map[string]int // ids of answers that nobody waits for any more, and how many of each
+	episodes int
+	last     int // id of an episode
+	answered int
+}
+
+// asked is a request whose answer is waited for.
+type asked struct {
+	answer chan heard
+	before int // answers that the program had given when it was asked
+}
+
+// heard is what came of a request.
+type heard struct {
+	answer answer
+	err    error
+}
+
+// start starts a program and reads its first line.
+func start(c Command) (*process, error) {
+	made, err := begin(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{child: made, waiting: map[string]*asked{}, late: map[string]int{}}
+	greeted := make(chan error, 1)
+	go func() {
+		first := true
+		p.serve(func(line []byte) error {
+			if !first {
+				return p.heard(line)
+			}
+			first = false
+			var err error
+			p.hello, err = parseHello(line)
+			greeted <- err
+			return err
+		})
+	}()
+	ctx, cancel := awake.WithTimeout(context.Background(), startClock, fmt.Errorf("it says nothing for %v; %s", startClock, helloForm))
+	defer cancel()
+	select {
+	case err = <-greeted:
+	case <-p.dead:
+		if err = p.err; errors.Is(err, errEnded) {
+			err = fmt.Errorf("%w before its first line; %s", err, helloForm)
+		}
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		p.end(err)
+		return nil, err
+	}
+	return p, nil
+}
+
+// heard gives an answer to whom it is for. An error ends the program.
+func (p *process) heard(line []byte) error {
+	a, wrong := parseAnswer(line)
+	if wrong == nil {
+		a.hide(p.secrets)
+	} else {
+		wrong = errors.New(p.secrets.Replace(wrong.Error()))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answered++
+	if w := p.waiting[a.ID]; w != nil {
+		delete(p.waiting, a.ID)
+		if wrong != nil {
+			wrong = fmt.Errorf("%w: %w", world.ErrSpoken, wrong)
+		}
+		w.answer <- heard{a, wrong}
+		return nil
+	}
+	if p.late[a.ID] > 0 {
+		if p.late[a.ID]--; p.late[a.ID] == 0 {
+			delete(p.late, a.ID)
+		}
+		return nil
+	}
+	if wrong == nil {
+		wrong = fmt.Errorf("it answers with the id %q, for which nothing was asked", a.ID)
+	}
+	if len(p.waiting) == 1 { // nobody else can have provoked it
+		for _, w := range p.waiting {
+			w.answer <- heard{err: fmt.Errorf("%w: %w", world.ErrSpoken, wrong)}
+		}
+		clear(p.waiting)
+	}
+	return wrong
+}
+
+// ask asks the program something and waits for the answer. Where that is late, the program is ended, unless it
+// has answered something else since: then it is the episode's answer that is late, and is dropped when it comes.
+func (p *process) ask(ctx context.Context, r request) (answer, error) {
+	w := &asked{answer: make(chan heard, 1)}
+	p.mu.Lock()
+	w.before = p.answered
+	p.waiting[r.ID] = w
+	p.mu.Unlock()
+	line := r.line()
+	if len(line) > MaxLine {
+		p.drop(r.ID)
+		return answer{}, fmt.Errorf("what it is asked has %d bytes; accepted: at most %d", len(line), MaxLine)
+	}
+	p.send(line)
+	var h heard
+	select {
+	case h = <-w.answer:
+	case <-p.dead:
+		select {
+		case h = <-w.answer: // it came before the end
+		default:
+			h.err = p.err
+		}
+	case <-ctx.Done():
+		h.err = context.Cause(ctx)
+		if p.drop(r.ID) == w.before {
+			p.end(fmt.Errorf("it answers nothing: %w", h.err))
+		}
+	}
+	if h.err == nil {
+		h.err = h.answer.broken()
+	}
+	return h.answer, h.err
+}
+
+// drop gives up waiting for an answer, and tells how many the program has given.
+func (p *process) drop(id string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[id] != nil {
+		delete(p.waiting, id)
+		p.late[id]++
+	}
+	return p.answered
+}
+
+// enter is an id for an episode; "": the program holds as many as it can.
+func (p *process) enter() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.episodes == p.hello.AtOnce {
+		return ""
+	}
+	p.episodes++
+	p.last++
+	return strconv.Itoa(p.last)
+}
+
+// leave says that an episode is over. Nobody waits for the answer.
+func (p *process) leave(id string) {
+	p.mu.Lock()
+	p.episodes--
+	p.late[id]++
+	unanswered := len(p.late)
+	p.mu.Unlock()
+	if most := 4*p.hello.AtOnce + maxUnanswered; unanswered > most {
+		p.end(fmt.Errorf("it does not answer: %d answers to close and to what took too long are missing; accepted: at most %d", unanswered, most))
+	}
+	p.send(request{ID: id, Op: "close"}.line())
+}
+
+// maxUnanswered is how many answers may be missing that nobody waits for, besides some for each episode.
+const maxUnanswered = 64
+
+// maxProcesses is how many processes of a program run at once.
+const maxProcesses = 64
+
+// programs are the processes of a program.
+type programs struct {
+	command Command
+
+	mu     sync.Mutex
+	hello  *Hello // nil: none has been started
+	shared []*process
+	alone  []*process
+	closed bool
+}
+
+// errClosed is that the run is over.
+var errClosed = errors.New("the program is not used any more")
+
+// enter is a process with room for an episode, and the id of that; alone: it gets no other.
+func (s *programs) enter(alone bool) (*process, string, error) {
+	s.mu.Lock() // while one starts, others wait for it
+	defer s.mu.Unlock()
+	s.shared, s.alone = living(s.shared), living(s.alone)
+	if !alone {
+		for _, p := range s.shared {
+			if id := p.enter(); id != "" {
+				return p, id, nil
+			}
+		}
+	}
+	switch n := len(s.shared) + len(s.alone); {
+	case s.closed:
+		return nil, "", errClosed
+	case n == maxProcesses:
+		return nil, "", fmt.Errorf("%w: %d processes hold as many episodes as they can, at_once = %d each; accepted: at most that many, so a larger at_once or smaller steps", world.ErrUnable, n, s.hello.AtOnce)
+	}
+	p, err := start(s.command)
+	if err != nil {
+		return nil, "", err
+	}
+	if s.hello == nil {
+		s.hello = &p.hello
+	} else if *s.hello != p.hello {
+		p.end(errors.New("it changes"))
+		return nil, "", fmt.Errorf("its first line says %+v, and said %+v before", p.hello, *s.hello)
+	}
+	if alone {
+		s.alone = append(s.alone, p)
+	} else {
+		s.shared = append(s.shared, p)
+	}
+	return p, p.enter(), nil
+}
+
+// living are the processes that are not over.
+func living(all []*process) []*process {
+	var out []*process
+	for _, p := range all {
+		select {
+		case <-p.dead:
+		default:
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// close ends all processes.
+func (s *programs) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	var work sync.WaitGroup
+	for _, p := range append(s.shared, s.alone...) {
+		work.Go(p.child.close)
+	}
+	work.Wait()
+}
+
+// rows are the problems that the program has, in order.
+func (p *process) rows(ctx context.Context) (all []json.RawMessage, err error) {
+	bytes := 0
+	for {
+		a, err := p.ask(ctx, request{Op: "rows", From: new(len(all))})
+		if err != nil {
+			return nil, err
+		}
+		if len(a.Rows) == 0 {
+			return all, nil
+		}
+		for _, raw := range a.Rows {
+			if n := deep(raw); n > maxDepth {
+				return nil, fmt.Errorf("row %d is nested %d deep; accepted: at most %d", len(all), n, maxDepth)
+			}
+			if bytes += len(raw); len(all) == maxRows || bytes > maxRowBytes {
+				return nil, fmt.Errorf("it has more than %d rows, or of more than %d bytes; accepted: at most that many", maxRows, maxRowBytes)
+			}
+			all = append(all, raw)
+		}
+	}
+}
+
+// Bounds of the rows of a program.
+const (
+	maxRows     = 1 << 20
+	maxRowBytes = 1 << 30
+)
