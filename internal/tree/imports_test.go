@@ -84,7 +84,7 @@ var guardedImports = []struct {
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or internal/random.At"},
 	{"crypto/rand", "rl/fleet internal/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
-	{"os/exec", "internal/browser internal/browser/inside internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "internal/browser internal/browser/inside internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker rl/world/outside", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, an interpreter in a box, and programs that a recipe names and the command line tells of"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 

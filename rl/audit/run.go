@@ -28,10 +28,11 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.OpenAgain(r)
 	if err != nil {
 		return nil, err
 	}
+	defer opened.Close()
 	pair, err := runPair(opened.Source, r.Task.Demonstrator(), against)
 	if err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	r = opened.Recipe
 	index := -1
 	for i := range r.Stages {
@@ -96,7 +97,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		c.Policy.Model.Config.EOS = nil // every completion runs to its full length
 	}
 	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer, Record: train.NewRecord(r)}
-	if parts.Collector, err = train.NewCollector(&resolve.Opened{Recipe: r, Source: opened.Source, Tools: opened.Tools}, c, renderer, nil); err != nil {
+	if parts.Collector, err = train.NewCollector(&resolve.Opened{Recipe: r, Source: opened.Source, Tools: opened.Tools, World: opened.World}, c, renderer, nil); err != nil {
 		return err
 	}
 	measuring := *parts.Collector

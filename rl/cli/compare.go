@@ -194,9 +194,11 @@ func (t *contest) enter(args, sets []string) error {
 		if a.recipe, err = recipe.Load(a.source, a.sets); err != nil {
 			return err
 		}
-		if _, err = resolve.Open(a.recipe); err != nil { // before the device is opened
+		opened, err := resolve.Open(a.recipe)
+		if err != nil { // before the device is opened
 			return err
 		}
+		opened.Close()
 		for a.learns < len(a.recipe.Stages) && a.recipe.Stages[a.learns].Kind != recipe.KindRL {
 			a.learns++
 		}
@@ -382,6 +384,7 @@ func (t *contest) train(ctx context.Context, dir string, r *recipe.Recipe) error
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	_, missing := os.Stat(filepath.Join(dir, recipe.File))
 	fmt.Fprintf(t.show, "%s\n", dir)
 	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Fixed: true, Device: t.device, Show: t.show, Verbose: t.verbose, Version: Version, Report: reportOf})

@@ -88,6 +88,7 @@ func askJudges(c *cli.Context) error {
 	if o.Opened, err = resolve.Open(r); err != nil {
 		return err
 	}
+	defer o.Opened.Close()
 	full := *o.Opened
 	if full.Recipe, o.Folder, err = run.Found(o.Opened.Recipe); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
 func trainCommand() *cli.Command {
@@ -113,6 +114,7 @@ func trainBeside(c *cli.Context, page *besidePage) error {
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	r := opened.Recipe
 	dev, err := openDevice(c)
 	if err != nil {
@@ -269,7 +271,14 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	if err != nil {
 		return nil, "", err
 	}
-	opened, err = resolve.Open(r)
+	if w := r.Task.World; w.Given() {
+		fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", outside.Command{Words: w.Command})
+	}
+	if again != "" || c.Bool("resume") && run.Repeats(dir) {
+		opened, err = resolve.OpenAgain(r)
+	} else {
+		opened, err = resolve.Open(r)
+	}
 	return opened, dir, err
 }
 

@@ -207,6 +207,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	if opened != nil {
+		defer opened.Close()
 		judges, err := e.asks(m, opened.Recipe, o)
 		if err != nil {
 			return nil, err
@@ -227,6 +228,9 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	}
 	drawn := o.Params.MaxTokens
 	if opened != nil {
+		if opened.World != nil { // it may say more than the rows
+			longest = max(longest, opened.Recipe.Task.MaxPromptTokens)
+		}
 		e.Collector.Episodes = opened.Episodes(renderer, o.Seed, nil)
 	}
 	if played := e.Collector.Episodes; played != nil {

@@ -73,9 +73,17 @@ func readMessages(row *verify.Problem, fields map[string]json.RawMessage) error 
 	return nil
 }
 
-// identity tells problems apart: the question, or all that is said before the answer.
+// identity tells problems apart: the question, or all that is said before the answer. One that a world asks
+// is its columns.
 func identity(row verify.Problem) string {
 	raw, there := row.Metadata[messagesKey]
+	if !there && row.Question == "" {
+		columns, err := json.Marshal(row.Metadata)
+		if err != nil { // they were read from JSON
+			panic(err)
+		}
+		return string(columns)
+	}
 	if !there {
 		return row.Question
 	}

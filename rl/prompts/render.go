@@ -113,8 +113,17 @@ func (r *Renderer) Pieces(ids []int) []string {
 	return out
 }
 
-// Prompt are the token ids of a problem, up to where the model goes on.
+// unasked says that a problem has no question: a world asks it.
+func unasked(row verify.Problem) bool {
+	_, there := row.Metadata[messagesKey]
+	return row.Question == "" && !there
+}
+
+// Prompt are the token ids of a problem, up to where the model goes on; none where a world asks it.
 func (r *Renderer) Prompt(row verify.Problem) ([]int, error) {
+	if unasked(row) {
+		return nil, nil
+	}
 	if r.format == nil {
 		if _, there := row.Metadata[messagesKey]; there && r.style.Form == Auto {
 			return nil, errNoTemplate
@@ -218,7 +227,7 @@ func (r *Renderer) conversation(row verify.Problem) (c chat.Conversation, err er
 		}
 	case r.style.Task != nil:
 		return r.withTools(r.posed(row)), nil
-	default:
+	case !unasked(row):
 		c.Messages = []chat.Message{chat.Say(chat.User, row.Question)}
 	}
 	return r.withTools(c.Under(r.style.System)), nil

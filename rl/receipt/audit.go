@@ -115,10 +115,11 @@ func auditData(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.OpenAgain(r)
 	if err != nil {
 		return "", err
 	}
+	defer opened.Close()
 	rows, err := opened.Source.HeldOut(opened.Recipe.Task.EvalProblems)
 	if err != nil {
 		return "", err

@@ -340,9 +340,17 @@ func (s *Stage) ofProblem(fact string) bool {
 func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 	c := s.Curriculum
 	fail := func(key, format string, args ...any) {
-		d.Fail(at.With(key), "%s %s", d.Name(at.With(key)), fmt.Sprintf(format, args...))
+		p := at
+		if key != "" {
+			p = at.With(key)
+		}
+		d.Fail(p, "%s %s", d.Name(p), fmt.Sprintf(format, args...))
 	}
 	known := task.Settings != nil
+	given, where := task.FromData() || task.World.Given(), "data"
+	if !task.FromData() {
+		where = "of a program of others"
+	}
 	d.completions(s, at)
 	switch {
 	case c.Candidates > 0 && c.Order == "":
@@ -359,12 +367,14 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 		fail("settings", "make new problems in every step: they do not go with weight, order, arms, pool or candidates, which choose among existing problems")
 	case len(c.Teacher.Space) > 0 && (s.Lists() || c.Pool+c.Candidates+len(c.Settings) > 0):
 		fail("teacher", "makes new problems in every step: it does not go with weight, order, arms, pool, candidates or settings")
-	case len(c.Teacher.Space) > 0 && task.FromData():
-		fail("teacher", "chooses settings of a procedural task; the problems of this recipe are data")
-	case len(c.Settings) > 0 && task.FromData():
-		fail("settings", "are those of a procedural task; the problems of this recipe are data")
+	case len(c.Teacher.Space) > 0 && given:
+		fail("teacher", "chooses settings of a procedural task; the problems of this recipe are %s", where)
+	case len(c.Settings) > 0 && given:
+		fail("settings", "are those of a procedural task; the problems of this recipe are %s", where)
 	case c.Pool > 0 && task.FromData():
 		fail("pool", "is of procedural tasks; the problems of this recipe are data: all rows of it")
+	case (c.Pool > 0 || s.Lists()) && task.World.Given() && !task.FromData():
+		fail("", "chooses among the problems of data or of a procedural task; those of this recipe are of a program of others; accepted: task.data with [task.world]")
 	case c.Pool > 0 && !s.Lists():
 		fail("pool", "goes with weight, order or arms")
 	case c.Pool == 0 && known && s.Lists():

@@ -44,10 +44,17 @@ func withTool(key string, own ...string) string {
 	return `task={name = "chain_sum", ` + key + `, episode = {tokens = 9}, tool = [{` + tool + `}]}`
 }
 
+// playedBy sets a task that a program of others plays, with further keys.
+func playedBy(keys string) string {
+	return `task={world = {command = ["x"], ` + keys + `}, max_prompt_tokens = 9, episode = {tokens = 9}}`
+}
+
 // TestKeys: the reference and the decoder agree. Each key has a meaning, its
 // default is accepted at its place, and a resolved recipe has no other keys.
 func TestKeys(t *testing.T) {
 	listed := map[string]bool{}
+	file := []string{`task={data = "x", verifier = "math", max_prompt_tokens = 9}`, "stage.rl.sampling.max_completion_tokens=9"}
+	noSFT := strings.Replace(everyKind, "[[stage]]\nkind = \"sft\"\n", "", 1)
 	for _, k := range Keys() {
 		if listed[k.Table+"."+k.Key] {
 			t.Errorf("%s.%s is listed twice", k.Table, k.Key)
@@ -80,6 +87,9 @@ func TestKeys(t *testing.T) {
 			if k.Table == "task.episode" { // a task in turns
 				set = []string{"task={name = \"guess\", episode = {" + k.Key + " = " + value + "}}"}
 			}
+			if k.Table == "task.world" {
+				set = []string{playedBy(k.Key + " = " + value), file[1]}
+			}
 			if k.Table == "models.NAME" {
 				model := "path = \"x\""
 				if has := (Member{Copy: "policy"}); !field(t, &has, k.Key).Of("path") {
@@ -98,6 +108,9 @@ func TestKeys(t *testing.T) {
 			text := everyKind
 			if kind == KindPreference {
 				text = fromRows
+			}
+			if k.Table == "task.world" {
+				text = noSFT
 			}
 			if _, err := Parse("r.toml", text, set); err != nil {
 				t.Errorf("%s: %v", place, err)
@@ -129,15 +142,13 @@ func TestKeys(t *testing.T) {
 	}
 	script := []string{`stage.rl.verifier=[{name = "a", source = "x"}, {name = "b", verifier = "format"}]`}
 	fresh := append(script, `model={family = "qwen3", layers = 1, width = 8, heads = 1, mlp = 8}`)
-	file := []string{`task={data = "x", verifier = "math", max_prompt_tokens = 9}`, "stage.rl.sampling.max_completion_tokens=9"}
 	several := []string{`task={source = [{data = "x"}, {data = "y", share = 2}], verifier = "math", max_prompt_tokens = 9}`, file[1]}
 	inTurns := strings.Replace(everyKind, `name = "countdown"`, `name = "guess"`, 1)
-	noSFT := strings.Replace(everyKind, "[[stage]]\nkind = \"sft\"\n", "", 1)
 	for _, c := range []struct {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

@@ -144,7 +144,7 @@ func (d decoder) base() {
 
 // kindKeys are the keys that say what a table is. One that has such a key does not go on from
 // that of the base.
-var kindKeys = map[string][]string{"model": {"path", "family"}, "models.NAME": {"path", "copy"}, "task": {"name", "data", "source"}, "stage.algorithm": {"preset"}}
+var kindKeys = map[string][]string{"model": {"path", "family"}, "models.NAME": {"path", "copy"}, "task": {"name", "data", "source", "world"}, "stage.algorithm": {"preset"}}
 
 // override applies PATH=VALUE. One of model.path stands in place of a model to make,
 // one of the path of a model in place of a copy, one of task.data in place of a family, one of task.verifier or task.starlark in place of the
@@ -167,6 +167,9 @@ func (d decoder) override(text string) {
 	onRows := Task{Data: "x"}
 	if table["tool"] != nil {
 		onRows.Tools = []Tool{{}}
+	}
+	if table["world"] != nil {
+		onRows.World.Command = []string{"x"}
 	}
 	if of := map[string]settings.Variant{"model.path": Model{Path: "x"}, "task.data": onRows}[d.Name(p)]; of != nil {
 		for _, f := range settings.Fields(of) {

@@ -28,7 +28,7 @@ type Recipe struct {
 
 	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, where a
 	// stage that the base lacks comes before the next one that it has, or last; but [model] with path or
-	// family, [models.NAME] with path or copy, [task] with name, data or source, and [stage.algorithm] with
+	// family, [models.NAME] with path or copy, [task] with name, data, source or world, and [stage.algorithm] with
 	// preset replace the whole table, and what the base expects is left out; the recipe of a run has no base, since it says everything itself
 	Base string `toml:"base"`
 
@@ -197,7 +197,11 @@ type Task struct {
 
 	// how long an episode may be, in training and in evaluations, for a task that is played in turns or has
 	// tools
-	Episode Episode `toml:"episode" of:"turns,tools"`
+	Episode Episode `toml:"episode" of:"turns,tools,world"`
+
+	// a program of others that plays the problems, in place of a procedural task: those of data, its own, or
+	// numbers
+	World World `toml:"world" of:"world"`
 
 	// how the policy calls the tools of [[task.tool]]. template: as the model's chat template writes calls;
 	// tags: between tags with the name of the tool, as in <calculator>7*8</calculator>, which any model can
@@ -220,16 +224,17 @@ type Task struct {
 
 // Episode is how long an episode of a task may be that is played in turns.
 type Episode struct {
-	// largest number of turns of the policy; default: the task's own, and 4 with tools
+	// largest number of turns of the policy; default: the task's own, and 4 with tools or a program of others
 	Turns int `toml:"turns" range:"[1,4096]" unit:"turns"`
 
 	// largest number of tokens of an episode, without its prompt but with what is read between the turns;
 	// sampling.max_completion_tokens limits one turn; default: the length of the task's longest valid
-	// episode; with tools there is no default
+	// episode; with tools or a program of others there is no default
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
 
 	// how long a world may take for one turn, by the clock; an episode whose world takes longer is not
-	// scored, so a run with a limit that is reached does not repeat; 0: as long as it takes
+	// scored, so a run with a limit that is reached does not repeat, unless it keeps calls.jsonl; 0: as long
+	// as it takes; default: 0, and 60 with a program of others
 	Seconds float64 `toml:"seconds" range:"[0,86400]" unit:"seconds"`
 }
 
@@ -241,10 +246,14 @@ func (m Model) Variant() string {
 	return "new"
 }
 
-// Variant implements [settings.Variant]: where the problems come from, and whether there are tools.
+// Variant implements [settings.Variant]: where the problems come from, and whether there are tools, or a program
+// of others.
 func (t Task) Variant() string {
-	if len(t.Tools) > 0 {
+	switch {
+	case len(t.Tools) > 0:
 		return t.origin() + " tools"
+	case t.World.Given() && t.FromData():
+		return t.origin() + " world"
 	}
 	return t.origin()
 }
@@ -256,6 +265,8 @@ func (t Task) origin() string {
 		return "source"
 	case t.Data != "":
 		return "data"
+	case t.World.Given():
+		return "world"
 	case t.Episodic() != nil:
 		return "turns"
 	}
@@ -282,7 +293,7 @@ func (t Task) Episodic() tasks.Episodic {
 // alone and nobody has named what judges completions. A run that samples and names none
 // gets the verifier that fits its rows when they are opened.
 func (r *Recipe) Samples() bool {
-	return !r.Task.FromData() || r.Task.Verifier != "" || slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Kind == KindRL || s.Kind == KindEval })
+	return !r.Task.FromData() || r.Task.World.Given() || r.Task.Verifier != "" || slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Kind == KindRL || s.Kind == KindEval })
 }
 
 // label is what messages call the task.
@@ -291,8 +302,11 @@ func (t Task) label() string {
 	for i, s := range t.Sources {
 		names[i] = s.Data
 	}
-	return cmp.Or(t.Name, t.Data, strings.Join(names, ", "))
+	return cmp.Or(t.Name, t.Data, strings.Join(names, ", "), t.World.Label())
 }
+
+// known says whether it is known where the problems come from.
+func (t Task) known() bool { return t.Settings != nil || t.FromData() || t.World.Given() }
 
 // FromData says whether the problems come from data sets, and not from a family.
 func (t Task) FromData() bool { return t.Data != "" || len(t.Sources) > 0 }

@@ -160,13 +160,18 @@ func (d decoder) task(task *Task) {
 		return
 	}
 	at := settings.Path{"task"}
+	before := d.Failed()
 	d.Decode(task, t, at, "settings", "episode", "tool")
 	if task.FromData() {
 		d.tools(task, t, at)
 	}
 	_, tools := t["tool"]
+	_, outside := t["world"]
+	if outside && d.Failed() == before {
+		d.world(task, t, at.With("world"))
+	}
 	for _, f := range settings.Fields(task) {
-		if f.Key == "episode" && (!task.FromData() || tools) || f.Key == "tool" || slices.Contains(toolKeys, f.Key) {
+		if f.Key == "episode" && (!task.FromData() || tools) || f.Key == "tool" || outside && !f.Of("data") || slices.Contains(toolKeys, f.Key) {
 			continue // they say for which tasks they are
 		}
 		if _, given := t[f.Key]; given && !f.Of(task.Variant()) {
@@ -175,9 +180,11 @@ func (d decoder) task(task *Task) {
 	}
 	if task.FromData() {
 		d.data(task, at)
-		if len(task.Tools) > 0 {
-			d.episode(task, t, at.With("episode"))
-		}
+	}
+	if task.World.Given() || task.FromData() && len(task.Tools) > 0 {
+		d.episode(task, t, at.With("episode"))
+	}
+	if task.FromData() || outside {
 		return
 	}
 	if task.Name == "" {
@@ -215,12 +222,16 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 	switch {
 	case there && !ok:
 		d.WrongType(at, value, "a table [task.episode]")
-	case len(task.Tools) > 0:
+	case len(task.Tools) > 0 || task.World.Given():
 		task.Episode = Episode{Turns: defaultTurns}
+		who := "tools answer"
+		if task.World.Given() {
+			task.Episode.Seconds, who = outsideSeconds, "the program of a world answers"
+		}
 		before := d.Failed()
 		if d.Decode(&task.Episode, table, at); d.Failed() == before && task.Episode.Tokens == 0 {
 			p := at.With("tokens")
-			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: what tools answer has no fixed length", d.Name(p)), "--set %s=1024", d.Name(p)))
+			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: what %s has no fixed length", d.Name(p), who), "--set %s=1024", d.Name(p)))
 		}
 		d.calledFirst(*task, at)
 	case there && episodic == nil:
@@ -354,7 +365,7 @@ func (d decoder) stageList(r *Recipe) {
 // teaching checks what only a task with demonstrations and a fixed vocabulary
 // can be asked for.
 func (d decoder) teaching(r *Recipe) {
-	if r.Task.Settings == nil && !r.Task.FromData() {
+	if !r.Task.known() {
 		return
 	}
 	name, maxPrompt := r.Task.label(), settings.Path{"task", "max_prompt_tokens"}
@@ -445,7 +456,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		p := at.With("show_share")
 		d.Fail(p, "%s = %v would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out", d.Name(p), s.SFT.ShowShare)
 	}
-	known := task.Settings != nil || task.FromData()
+	known := task.known()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
 		demonstrator := task.Demonstrator()
 		if demonstrator == nil {

@@ -53,12 +53,15 @@ const (
 // defaultTurns is how many turns an episode with tools has where the recipe does not say.
 const defaultTurns = 4
 
+// outsideSeconds is how long a program of others has for a turn where the recipe does not say.
+const outsideSeconds = 60
+
 // toolKeys are keys of a task that say something of its tools.
 var toolKeys = []string{"calls", "max_calls", "reply_bytes"}
 
-// Played says whether the task is played in turns: its problems are episodes, or tools are called
-// before they are answered.
-func (t Task) Played() bool { return t.Episodic() != nil || len(t.Tools) > 0 }
+// Played says whether the task is played in turns: its problems are episodes, of this program or of others, or
+// tools are called before they are answered.
+func (t Task) Played() bool { return t.Episodic() != nil || len(t.Tools) > 0 || t.World.Given() }
 
 // TurnFacts are the names of what is told of a turn.
 func (t Task) TurnFacts() []string {
@@ -68,7 +71,7 @@ func (t Task) TurnFacts() []string {
 	if len(t.Tools) > 0 {
 		return world.CallFacts()
 	}
-	return nil
+	return t.World.Facts
 }
 
 // TurnTokens is how long a completion of a task with demonstrations may be, in tokens. With tools it may be
@@ -233,7 +236,8 @@ func (d decoder) calledFirst(task Task, at settings.Path) {
 	}
 }
 
-// Remembers says whether runs have a journal of calls: a tool is not pure.
+// Remembers says whether runs have a journal of calls: a tool is not pure, or a program of others plays, which
+// may fail when it is asked again.
 func (t Task) Remembers() bool {
-	return slices.ContainsFunc(t.Specs(), func(s world.Spec) bool { return !s.Pure })
+	return t.World.Given() || slices.ContainsFunc(t.Specs(), func(s world.Spec) bool { return !s.Pure })
 }

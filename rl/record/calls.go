@@ -18,12 +18,12 @@ type Call struct {
 	Step    int    `json:"step"`              // of the stage, from 0 on; of an evaluation the steps done before it, and 9223372036854775807 after the stage; refills, greedy answers and second chances: 65 times the step and the try; contests: twice the step and the side
 	Stream  uint32 `json:"stream"`            // tells the episodes of a step apart
 	Greedy  bool   `json:"greedy,omitempty"`  // the episode is drawn greedily
-	Turn    int    `json:"turn"`              // from 1
+	Turn    int    `json:"turn"`              // from 1; 0: before the first
 	Number  int    `json:"call"`              // of the calls of the turn, from 1; 0: the line is about the turn
-	Tool    string `json:"tool"`              // its name
-	Args    string `json:"args"`              // SHA-256 of the arguments, in hexadecimal digits
+	Tool    string `json:"tool"`              // its name; world: a program of others that plays
+	Args    string `json:"args"`              // SHA-256 of the arguments, or of what the program is asked, in hexadecimal digits
 	Intent  bool   `json:"intent,omitempty"`  // the call is about to be made
-	Answer  string `json:"answer,omitempty"`  // what the tool said
+	Answer  string `json:"answer,omitempty"`  // what the tool said; of a program of others its line, without the id
 	Failed  bool   `json:"failed,omitempty"`  // the call was a mistake, which the answer explains
 	Refused bool   `json:"refused,omitempty"` // the turn broke its tools twice, and its policy was told that there is no answer
 	Fault   string `json:"fault,omitempty"`   // why the turn had no reply, and its episode is not scored

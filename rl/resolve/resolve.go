@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -27,8 +28,9 @@ import (
 type Opened struct {
 	Recipe *recipe.Recipe
 	Source prompts.Source
-	Tools  []world.Tool // of the task, in their order
-	Notes  []string     // what was found of the data and nobody has said, and what is likely not meant in the methods
+	Tools  []world.Tool   // of the task, in their order
+	World  *outside.World // of others, that plays the task; nil: none does
+	Notes  []string       // what was found of the data and nobody has said, and what is likely not meant in the methods
 }
 
 // Style says how the problems of a recipe become prompts.
@@ -38,12 +40,37 @@ func Style(r *recipe.Recipe) prompts.Style {
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists
-// everything that is wrong.
-func Open(r *recipe.Recipe) (*Opened, error) {
+// everything that is wrong. Programs of others are started: Close ends them.
+func Open(r *recipe.Recipe) (*Opened, error) { return open(r, false) }
+
+// OpenAgain opens the recipe of a run that is repeated by its journal: a program whose answers that has need
+// not be there.
+func OpenAgain(r *recipe.Recipe) (*Opened, error) { return open(r, true) }
+
+// Close ends the programs of others.
+func (o *Opened) Close() {
+	if o.World != nil {
+		o.World.Close()
+	}
+}
+
+func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	full := *r
 	full.Stages = slices.Clone(r.Stages)
 	faults := full.Faults()
-	source, told := openTask(&full, faults)
+	var played *outside.World
+	var source prompts.Source
+	var told []string
+	if full.Task.World.Given() {
+		played, source, told = openWorld(&full, again, faults)
+		defer func() {
+			if err != nil && played != nil {
+				played.Close()
+			}
+		}()
+	} else {
+		source, told = openTask(&full, faults)
+	}
 	var tools []world.Tool
 	if source != nil {
 		tools = openTools(&full, source, faults)
@@ -72,7 +99,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
 		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
-	return &Opened{Recipe: &full, Source: source, Tools: tools, Notes: slices.Concat(told, notes)}, nil
+	return &Opened{Recipe: &full, Source: source, Tools: tools, World: played, Notes: slices.Concat(told, notes)}, nil
 }
 
 // answerable refuses rows about which a judge of a stage cannot be asked, since they lack what its prompt
@@ -113,7 +140,7 @@ func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) 
 // placeOf says where a row is.
 func placeOf(row verify.Problem) string {
 	if row.File == "" {
-		return "problem " + terminal.Quote(row.Question)
+		return "problem " + terminal.Quote(cmp.Or(row.Question, row.ID))
 	}
 	return fmt.Sprintf("%s, line %d", row.File, row.Line)
 }
@@ -259,7 +286,7 @@ func Tried(name string, options map[string]any, v verify.Verifier, rows []verify
 // has the hash of its data was opened before, and has what was found then.
 func find(r *recipe.Recipe) (line string, err error) {
 	task := &r.Task
-	if task.SHA256 != "" {
+	if task.SHA256 != "" || task.World.Given() { // a program of others reads rows as they are
 		return "", nil
 	}
 	w := prompts.Wanted{Judged: r.Samples(), Verifier: task.Verifier, Options: task.Options}
@@ -300,6 +327,7 @@ func Parts(task *recipe.Task) []prompts.Part {
 	for i, s := range sources {
 		parts[i] = prompts.Part{Data: filepath.FromSlash(s.Data), Share: s.Share, Split: s.Split, EvalSplit: s.EvalSplit, HeldOut: s.HeldOut,
 			Columns: prompts.Columns{Prompt: s.Prompt, Template: s.PromptTemplate, Answer: s.Answer, AnswerPattern: s.AnswerPattern, Others: namesOf(s.Columns.Columns)}}
+		parts[i].Played = task.World.Given()
 		if task.Data == "" {
 			parts[i].Key = fmt.Sprintf("task.source.%d.", i)
 		}

@@ -32,6 +32,8 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 	out := &rollout.Episodes{Journal: journal, Renderer: renderer, Turns: task.Episode.Turns, Tokens: task.Episode.Tokens, Clock: task.Episode.Clock(),
 		Dice: func(k random.Key) *random.Rand { return k.Dice(seed) }}
 	switch played := task.Episodic(); {
+	case o.World != nil:
+		out.World, out.Prompt = *o.World, task.MaxPromptTokens
 	case played != nil:
 		out.World = played
 		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -271,10 +270,10 @@ func (o *opening) openCalls() error {
 	if !o.parts.Recipe.Task.Remembers() {
 		return nil
 	}
-	switch _, err := os.Stat(filepath.Join(o.Dir, replayFile)); {
+	switch {
 	case o.Replay != "":
 		o.calls.only = o.Replay
-	case err == nil:
+	case Repeats(o.Dir):
 		o.calls.only = o.Dir
 	}
 	if err := forget(o.folder, o.outdated); err != nil {

@@ -114,8 +114,10 @@ func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, er
 		if rows, err = o.Source.HeldOut(o.Recipe.Task.EvalProblems); err != nil {
 			return nil, fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 		}
-	} else if err := judgeable(o); o.Recipe.Samples() && err != nil {
-		return nil, err
+	} else if o.Recipe.Samples() && o.World == nil { // a world judges its episodes itself
+		if err := judgeable(o); err != nil {
+			return nil, err
+		}
 	}
 	if o.Recipe.Task.Played() {
 		err := renderer.Turns()

@@ -22,6 +22,12 @@ import (
 // continued it goes on by that. Without a schedule it is empty, and says that the run repeats another.
 const replayFile = "replay.jsonl"
 
+// Repeats says whether the run in a folder repeats another.
+func Repeats(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, replayFile))
+	return err == nil
+}
+
 // repeats refuses to repeat a run that has no schedule, or that has another recipe.
 func repeats(r *recipe.Recipe, dir string) error {
 	if err := sameRecipe(r, dir); err != nil {

@@ -30,7 +30,7 @@ func NewHeldOut(r *recipe.Recipe, source prompts.Source, collector *rollout.Coll
 	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
 	h.known = prompts.TextsOf(h.Problems)
-	if r.Task.Episodic() != nil {
+	if r.Task.Episodic() != nil || r.Task.World.Given() {
 		h.known = prompts.IDsOf(h.Problems)
 	}
 	return h, err

@@ -1,0 +1,105 @@
+package resolve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/world/outside"
+)
+
+// openWorld starts the program of a task, tries it, and opens the problems that it plays; nil, with a fault, if
+// it cannot. again says that a journal has the answers of a program that is not pure: it is not started then,
+// unless its problems are its own.
+func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.World, prompts.Source, []string) {
+	const key = "task.world"
+	own := &r.Task.World
+	command := outside.Command{Words: own.Command, Env: own.Env}
+	w := outside.New(command, own.Facts)
+	fail := func(key string, err error) (*outside.World, prompts.Source, []string) {
+		w.Close()
+		faults.Fail(key, "%w", err)
+		return nil, nil, nil
+	}
+	known := again && own.SHA256 != "" && !own.Pure
+	var hello outside.Hello
+	var notes []string
+	if !known || !r.Task.FromData() && own.Problems == recipe.ProblemsOwn {
+		var err error
+		if hello, err = w.Hello(); err != nil {
+			return fail(key+".command", fmt.Errorf("%s: %w", command, err))
+		}
+		notes = append(notes, fmt.Sprintf("the world is %s: %s", hello.Name, command))
+	}
+	if own.Problems == recipe.ProblemsAuto {
+		if own.Problems = recipe.ProblemsNumbers; hello.Rows {
+			own.Problems = recipe.ProblemsOwn
+		}
+	}
+	source, found, err := problemsOf(r, w, faults)
+	notes = append(notes, found...)
+	if err != nil {
+		return fail(key, err)
+	}
+	if source == nil {
+		w.Close()
+		return nil, nil, nil
+	}
+	if known {
+		return &w, source, notes
+	}
+	sum, err := command.Digest()
+	if err != nil {
+		return fail(key+".command", err)
+	}
+	if !r.Task.FromData() { // data has a hash of its own
+		whole := sha256.Sum256([]byte(sum + source.Hash()))
+		sum = hex.EncodeToString(whole[:])
+	}
+	switch {
+	case own.SHA256 == "":
+		own.SHA256, own.Pure = sum, hello.Pure
+	case own.SHA256 != sum:
+		return fail(key+".sha256", hint.With(fmt.Errorf("the program %s or its problems have changed: their SHA-256 is %s, the recipe has %s", command, sum, own.SHA256), "put them back as they were, or start a new run without this key"))
+	case own.Pure != hello.Pure:
+		return fail(key+".pure", fmt.Errorf("= %v, but the program says pure = %v now", own.Pure, hello.Pure))
+	}
+	train, _ := source.Rows()
+	row := source.Draw(random.At(0, 0, 0))
+	if len(train) > 0 {
+		row = train[0]
+	}
+	if err := w.Try(context.Background(), row); err != nil {
+		return fail(key+".command", fmt.Errorf("%s: tried with %s: %w", command, placeOf(row), err))
+	}
+	return &w, source, notes
+}
+
+// problemsOf are the problems that the program of a task plays; nil without an error: it has been told why there
+// are none.
+func problemsOf(r *recipe.Recipe, w outside.World, faults *recipe.Faults) (source prompts.Source, notes []string, err error) {
+	task := &r.Task
+	switch {
+	case task.FromData():
+		source, notes = openTask(r, faults)
+		return source, notes, nil
+	case task.World.Problems == recipe.ProblemsNumbers:
+		source = prompts.Numbers(task.World.Label())
+	default:
+		rows, err := w.Rows(context.Background())
+		if err != nil {
+			return nil, nil, fmt.Errorf("the problems of the program: %w", err)
+		}
+		if source, err = prompts.Rows(task.World.Label(), rows); err != nil {
+			return nil, nil, err
+		}
+	}
+	rows, err := source.HeldOut(task.EvalProblems)
+	task.EvalProblems = len(rows)
+	return source, nil, err
+}
