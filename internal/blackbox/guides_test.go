@@ -33,6 +33,7 @@ var guides = []struct{ page, finds string }{
 	{"docs/guide/reproducing.md", ""},
 	{"docs/guide/rewards.md", "runs/grpo of formulas.md"},
 	{"docs/guide/tools-and-programs.md", ""},
+	{"docs/guide/environment.md", ""},
 }
 
 // Runs of the test are of the same recipes with less of everything.
@@ -48,6 +49,7 @@ var shorter = []struct{ printed, run string }{
 	{"rlzero train countdown-tiny", "rlzero train countdown-tiny" + fewDemo},
 	{"rlzero train sft-chat", "rlzero train sft-chat --set stage.sft.hold_steps=1 --set stage.sft.decay_steps=1 --set stage.sft.batch_size=2"},
 	{"rlzero train lora-math", "rlzero train lora-math" + fewLoRA},
+	{"rlzero train --run runs/guess", "rlzero train --run runs/guess" + fewLoRA},
 	{"--run runs/math lora-math", "--run runs/math lora-math" + fewLoRA},
 	{"task.data=FILE lora-math", "task.data=problems.jsonl lora-math" + fewLoRA},
 	{"model.path=DIR", "model.path=SmolLM2-135M-Instruct"},
@@ -109,7 +111,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero train --dry-run RECIPE", "rlzero train --dry-run countdown-tiny"},
 	{"rlzero train --dry-run", ""},
 	{"rlzero train --page", ""},
-	{"rlzero train --replay RUN", ""}, // of a run in order of arrival
+	{"rlzero train --replay RUN", ""}, // of a run with a journal or in order of arrival
 	{"rlzero train --resume --run DIR", "rlzero train --resume --run runs/grpo"},
 	{"rlzero train --resume --run DIR --set stage.rl.steps=400", "rlzero train --resume --run runs/grpo --set stage.rl.steps=3"},
 	{"rlzero train --set model.path=DIR --set model.lora.rank=16 RECIPE", "rlzero train --dry-run --set model.path=Qwen2.5-0.5B-Instruct --set model.lora.rank=16 --set task.data=problems.jsonl lora-math"},
@@ -156,13 +158,12 @@ func TestGuides(t *testing.T) {
 			s := &session{folder: folder}
 			defer s.stop(t)
 			for _, b := range blocks(string(text)) {
+				if name := fileName.FindStringSubmatch(b.text); name != nil {
+					s.write(t, name[1], b.text)
+				}
 				switch b.language {
 				case "toml":
 					s.recipe(t, b.text)
-				case "python":
-					if name := scriptName.FindStringSubmatch(b.text); name != nil {
-						s.write(t, name[1], b.text)
-					}
 				case "", "sh":
 					for _, command := range commandsOf(b.text) {
 						if run, why := replaced(command, used); why == "" {
@@ -270,8 +271,8 @@ func commandsOf(text string) []string {
 	return commands
 }
 
-// scriptName is what a page calls a script, in a remark on its first line.
-var scriptName = regexp.MustCompile(`^[^\n]*# (\S+\.star)\n`)
+// fileName is what a page calls a script or a recipe, in a remark on its first line.
+var fileName = regexp.MustCompile(`^[^\n]*# (\S+\.(?:star|py|toml))\n`)
 
 // recipe checks tables of a recipe as a dry run does. What a page leaves out comes from the
 // recipe that it is about: countdown-tiny, or lora-math where the task is a file.

@@ -194,7 +194,7 @@ func tellEnd(c *cli.Context, r *recipe.Recipe, dir string, sum *run.Summary) {
 		fmt.Fprintf(show, "          the %s one: %s\n", sum.Take, sum.Why)
 	}
 	example := "PROMPT"
-	if terminal.Printable(sum.Example, 200) {
+	if sum.Example != "" && terminal.Printable(sum.Example, 200) { // a world asks some problems itself
 		example = terminal.ShellWord(sum.Example)
 	}
 	fmt.Fprintf(show, "  try it  rlzero sample --greedy %s--prompt %s %s\n", talking(r, sum), example, terminal.ShellWord(dir))

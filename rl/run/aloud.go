@@ -126,8 +126,11 @@ func remedies(s shown, full *recipe.Recipe, st *recipe.Stage) []string {
 	longest, half := full.MaxCompletion(st), s.answers/2
 	longer := fmt.Sprintf("longer answers: %d of %d are cut off at %s; --set stage.%s.sampling.max_completion_tokens=%d allows more",
 		s.cut, s.answers, terminal.Count(longest, "token", ""), st.Name, 4*longest)
-	verifier := fmt.Sprintf("another verifier (rlzero verifiers lists them), or a prompt that says how to answer (--set task.system=TEXT): the most common verdict (%d of %d) is like this one: %s",
-		s.times, s.answers, reasonOf(s.reason))
+	verifier := "another verifier (rlzero verifiers lists them), or a prompt"
+	if full.Task.World.Given() {
+		verifier = "a prompt"
+	}
+	verifier += fmt.Sprintf(" that says how to answer (--set task.system=TEXT): the most common verdict (%d of %d) is like this one: %s", s.times, s.answers, reasonOf(s.reason))
 	out := []string{imitateFirst(full), easier(full), verifier}
 	switch {
 	case full.Task.Demonstrator() != nil: // its answers fit
@@ -164,6 +167,9 @@ func imitateFirst(full *recipe.Recipe) string {
 func easier(full *recipe.Recipe) string {
 	if full.Task.FromData() {
 		return "easier rows, some of which the model already answers right: rlzero eval " + terminal.ShellWord(cmp.Or(full.Model.Path, "MODEL")) + " --data FILE measures that"
+	}
+	if full.Task.World.Given() {
+		return "easier problems, or replies that help more: those of " + full.Task.World.Label()
 	}
 	return fmt.Sprintf("easier problems: rlzero tasks show %s lists the settings", full.Task.Name)
 }

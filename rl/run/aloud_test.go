@@ -40,6 +40,8 @@ func TestReading(t *testing.T) {
 	must(t, os.WriteFile(rows, []byte(`{"prompt":"2+2","answer":"4"}`), 0o644))
 	data, err := recipe.Load("lora-math", []string{"model.path=some model", "task.data=" + rows})
 	must(t, err)
+	played, err := recipe.Parse("r.toml", "[model]\npath = \"m\"\n[task]\nmax_prompt_tokens = 9\nepisode = {tokens = 9}\nworld = {command = [\"python3\", \"maze.py\"]}\n[[stage]]\nkind = \"rl\"\nsampling = {max_completion_tokens = 9}", nil)
+	must(t, err)
 	const dead = "! none of the 4 answers to 2 problems is right. "
 	for _, c := range []struct {
 		name   string
@@ -56,6 +58,8 @@ func TestReading(t *testing.T) {
 			[]string{"--set stage.warm-up.hold_steps=300", "rlzero tasks show countdown", "another verifier"}},
 		{"none right, all cut off, where the answers of the task fit", skipped, evaluated(rollout.Length, both(wrong), both(wrong)), dead,
 			[]string{"--set stage.warm-up.skip=false", "rlzero tasks show countdown", "another verifier"}},
+		{"none right in a world of others", played, evaluated(rollout.EOS, both(wrong), both(wrong)), dead,
+			[]string{"rlzero train sft-chat", "easier problems, or replies that help more: those of maze.py", "a prompt that says how to answer", "longer answers"}},
 		{"cut off", data, evaluated(rollout.Length, both(wrong), both(unread)), dead,
 			[]string{"4 of 4 are cut off at 512 tokens; --set stage.rl.sampling.max_completion_tokens=2048", "rlzero train sft-chat --set model.path='", "easier rows", "another verifier"}},
 		{"without an answer", data, evaluated(rollout.EOS, both(unread), [2]verify.Verdict{unread, wrong}), dead,
