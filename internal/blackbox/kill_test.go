@@ -62,6 +62,13 @@ func TestKill(t *testing.T) {
 		want, length := ppo.undisturbed(t)
 		killed(t, ppo, max(1, kills/4), rng, want, length)
 	})
+	t.Run("tree", func(t *testing.T) { // rounds of branches, in open steps too
+		tree := program
+		tree.sets = []string{"stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=3", "stage.rl.tree.at=old_entropy > 0.2",
+			"stage.rl.tree.choose=same_mean(reward, node) + segment_first(old_entropy)", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
+		want, length := tree.undisturbed(t)
+		killed(t, tree, max(1, kills/4), rng, want, length)
+	})
 	t.Run("episodes", func(t *testing.T) { // worlds with dice, turns whose keys the engine keeps
 		played := program
 		played.recipe = "guess-tiny"

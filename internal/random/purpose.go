@@ -24,6 +24,7 @@ const (
 	Fit                             // where the fits of such a teacher begin
 	Contest                         // problems on which the policy and the best one so far are compared
 	Judge                           // answers that a judge writes
+	Branch                          // completions that go on from a fork of a tree
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

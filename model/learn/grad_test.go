@@ -1,6 +1,7 @@
 package learn_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -60,14 +61,53 @@ func objectiveOf(t *testing.T, m *model.Model, sequences int, options ...learn.O
 		seqs = append(seqs, seq.Predict(append(p, 1, 2, 3), 1, 1))
 	}
 	seqs = append(seqs, modeltest.Relatives(8, 9)[:sequences]...)
-	weight := func(i, j int) (a, b, c float64) {
-		return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
-	}
-	p := objective{modeltest.TrainerOf(t, m, 400, options...), m.Config, seqs, modeltest.TokenWeights(seqs, weight)}
+	p := objective{modeltest.TrainerOf(t, m, 400, options...), m.Config, seqs, modeltest.TokenWeights(seqs, someWeight)}
 	if p.ValueTensors() != nil {
 		p.weights = modeltest.Valued(p.weights)
 	}
 	return p
+}
+
+// someWeight is that of token j of sequence i.
+func someWeight(i, j int) (a, b, c float64) {
+	return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
+}
+
+// TestTreeGradient: the gradient of a tree is that of its paths apart, whether a token that they share
+// counts in each or in the first alone, as near as difference quotients of the paths apart can tell: the
+// bound is that of TestFiniteDifferences.
+func TestTreeGradient(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		seqs := modeltest.Relatives(3, 9)
+		learned := map[string]bool{}
+		shared := 0
+		weights := modeltest.TokenWeights(seqs, someWeight)
+		for i, s := range seqs {
+			n := 0
+			for _, span := range s.Spans {
+				for place := span.From; place < span.To; place, n = place+1, n+1 {
+					key := fmt.Sprint(s.IDs[:place+1])
+					if learned[key] {
+						if shared++; once {
+							weights[i].Logprob[n], weights[i].Entropy[n], weights[i].MeanLogprob[n] = 0, 0, 0
+						}
+					}
+					learned[key] = true
+				}
+			}
+		}
+		if shared == 0 {
+			t.Fatal("the paths share no token")
+		}
+		of := func(t *testing.T, dev gpu.Device, seqs []seq.Sequence) objective {
+			m := modeltest.Small(t, dev, 64)
+			return objective{modeltest.TrainerOf(t, m, 400), m.Config, seqs, weights}
+		}
+		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
+			apart := finiteDifferences(t, of(t, refdev.New(), modeltest.Apart(seqs)))
+			gputest.Each(t, func(t *testing.T, dev gpu.Device) { apart.compare(t, of(t, dev, seqs)) })
+		})
+	}
 }
 
 // loss is the loss, and the sum of the absolute values of its terms.

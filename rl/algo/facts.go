@@ -17,6 +17,7 @@ func Facts() []formula.Fact {
 	all := RunFacts()
 	all = append(all, StaleFacts()...)
 	all = append(all, TurnFacts()...)
+	all = append(all, TreeFacts()...)
 	all = append(all, ScoreFact(), LabelFact())
 	for _, f := range otherFacts {
 		f.Meaning += "; no stage supplies it yet"
@@ -59,6 +60,24 @@ func TurnFacts() []formula.Fact {
 		{Name: "state", Level: formula.Segment, Text: true, Meaning: "the situation in which a turn is taken, as the world calls it: equal texts in a group are equal situations; for == and same_mean" + needs},
 		{Name: "last_turn", Level: formula.Segment, Condition: true, Meaning: "the turn is the last of its episode" + needs},
 	}
+}
+
+// TreeFacts are those of a stage whose completions grow as trees. Its segments are the nodes, unless
+// the part segments cuts in another way; these facts are then refused.
+func TreeFacts() []formula.Fact {
+	const needs = "; with [stage.tree]"
+	return []formula.Fact{
+		{Name: "node", Level: formula.Segment, Meaning: "number of the node in the tree of its prompt, the same for all completions that go through it: for same_mean. A segment that begins inside of a node has its number and the share of it that stands before" + needs},
+		{Name: "depth", Level: formula.Segment, Unit: "segments", Meaning: "which segment of its completion it is, from 1: with nodes, how deep in the tree" + needs},
+		{Name: "leaves", Level: formula.Segment, Unit: "completions", Meaning: "completions that go through the node in which it begins" + needs},
+	}
+}
+
+// OfTrees are the facts among some that are of a tree.
+func OfTrees(facts []string) []string {
+	return slices.DeleteFunc(slices.Clone(facts), func(f string) bool {
+		return !slices.ContainsFunc(TreeFacts(), func(t formula.Fact) bool { return t.Name == f })
+	})
 }
 
 // OfTurns are the facts among some that are of a turn.

@@ -165,8 +165,9 @@ func (m Method) Beside(parameters map[string]float64) Method {
 	return m
 }
 
-// Judging is the method with conditions on groups that stand beside it, by name: the parts and
-// parameters that they read are in force too. What is wrong with one [Method.Condition] says.
+// Judging is the method with formulas that stand beside it, by name, such as conditions on groups: the
+// parts and parameters that they read are in force too. What is wrong with one [Method.Condition] and
+// [Method.Tree] say.
 func (m Method) Judging(conditions map[string]string) Method {
 	m.conditions = conditions
 	return m
@@ -251,7 +252,7 @@ type Algorithm struct {
 	clips   []string // written parts whose clips are counted, sorted
 	facts   []formula.Fact
 	movers  []mover                     // of states
-	judges  map[string]*formula.Program // conditions on groups
+	judges  map[string]*formula.Program // formulas that stand beside it
 	local   bool
 	why     string
 }
@@ -268,7 +269,7 @@ func (m Method) compile(facts []formula.Fact) (*Algorithm, error) {
 	}
 	judges := map[string]*formula.Program{}
 	for name, condition := range m.conditions {
-		if program, err := m.Condition(name, condition, false, facts); err == nil {
+		if program, err := m.beside(map[string]string{name: condition}, facts); err == nil {
 			judges[name] = program
 		}
 	}
@@ -421,17 +422,9 @@ func (a *Algorithm) check() error {
 			fail(name, "a number where a condition is wanted; write a comparison, such as group_std(reward) > 0")
 		}
 	}
-	if level, condition, ok := a.program.Level(segmentsPart); ok {
-		inside := a.program.OfSegments(segmentsPart)
-		switch {
-		case level != formula.Token:
-			fail(segmentsPart, "one value for each %s where a condition on tokens is wanted: a segment begins where it holds; write turns, lines, sentences, forks or a condition of your own", level)
-		case !condition:
-			fail(segmentsPart, "a number where a condition is wanted; write a comparison, such as old_entropy > 1")
-		case a.program.OfUpdate(segmentsPart):
-			fail(segmentsPart, "completions are cut once, after sampling, so it cannot read values of an update; write old, old_entropy or old_value for the values at sampling")
-		case inside != "":
-			fail(segmentsPart, "it makes the segments, and cannot read values of segments: %s", inside)
+	if _, _, ok := a.program.Level(segmentsPart); ok {
+		if wrong := cutFault(a.program, segmentsPart); wrong != "" {
+			fail(segmentsPart, "%s", wrong)
 		}
 	}
 	used := a.numbersRead()

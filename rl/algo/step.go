@@ -17,6 +17,7 @@ type StepValues struct {
 	Advantage formula.Column // of each completion or token; without values if the method has no advantage
 	Keep      []bool         // [completion] it is learnt from
 	KeepToken []bool         // [token] likewise; nil: every token of what is kept
+	Elsewhere []bool         // [token] it is learnt in another completion that shares it; nil: none is
 	Parts     map[string]formula.Column
 	Refused   []string // [completion] why it is not learnt from; "": it is; else [RefusedByKeep], or why it has no value
 
@@ -54,15 +55,34 @@ func (a *Algorithm) Cuts() bool {
 func (a *Algorithm) SegmentReads() []string { return a.program.Needs(segmentsPart) }
 
 // Step computes what is no value of an update. The table has the facts of the step's completions.
-func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) { return a.StepBeside(t, nil) }
+func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) { return a.StepBeside(t, nil, nil) }
+
+// once learns each token in one completion alone, the first that learns from it: elsewhere it is as if
+// keep were false for it. same[i] is the row of token i in the first completion that has it.
+func (s *StepValues) once(same []int) {
+	if s.KeepToken == nil {
+		s.KeepToken = slices.Repeat([]bool{true}, len(same))
+	}
+	s.Elsewhere = make([]bool, len(same))
+	learned := make([]bool, len(same))
+	for c, kept := range s.Keep {
+		from, to := s.Table.Tokens(c)
+		for t := from; t < to && kept; t++ {
+			s.Elsewhere[t] = learned[same[t]]
+			s.KeepToken[t] = s.KeepToken[t] && !learned[same[t]]
+			learned[same[t]] = learned[same[t]] || s.KeepToken[t]
+		}
+	}
+}
 
 // heldParts are computed once for a completion, in the step in which it is sampled.
 var heldParts = []string{keepPart, advantagePart}
 
 // StepBeside is [Algorithm.Step] where some completions, by their number, bring what their
 // own step computed of them ([StepValues.Held]). It is not computed again, and no statistic
-// after keep and advantage sees them. Groups are whole.
-func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float64) (*StepValues, error) {
+// after keep and advantage sees them. Groups are whole. Where completions share tokens that are to be
+// learned once, same[i] is the row of token i in the first completion that has it; nil: they share none.
+func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float64, same []int) (*StepValues, error) {
 	n := t.Size(formula.Completion)
 	s := &StepValues{Keep: make([]bool, n), Parts: map[string]formula.Column{}, Refused: make([]string, n), a: a, Table: t, values: a.program.On(t)}
 	if len(held) > 0 {
@@ -99,6 +119,9 @@ func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float
 		for i, k := range keep.V {
 			s.KeepToken[i] = k == 1
 		}
+	}
+	if same != nil {
+		s.once(same)
 	}
 	return s, nil
 }

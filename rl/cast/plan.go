@@ -108,6 +108,20 @@ func Divided(r *recipe.Recipe) []string {
 	return notes
 }
 
+// wholeTrees refuses trees that one batch of the trainer may not hold: what completions share would be
+// computed again in each part.
+func wholeTrees(r *recipe.Recipe) error {
+	faults, most := r.Faults(), sizesOf(r).trainRows
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if need := groupRows(r, st); !st.Skip && st.Grows() && need > most {
+			err := fmt.Errorf("%d completions of up to %d tokens may take %d rows of one backward pass, but micro_batch_tokens is %d, and no batch holds the tree", st.LargestGroup(), r.MaxDrawn(st), need, r.MicroBatchTokens)
+			faults.Fail(fmt.Sprintf("stage.%d.tree", i), "%w", hint.With(err, "a smaller tree, or --set micro_batch_tokens=%d", need))
+		}
+	}
+	return faults.Err()
+}
+
 // Plan is the device memory that a recipe needs. folder is the Hugging Face folder that
 // its model.path means; "": random weights. The paths of its other models are folders or files of
 // models themselves. A plan that does not fit comes with
@@ -137,6 +151,9 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	if most := b.config.MaxPositions; r.Model.Path != "" && s.positions > most {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
+	}
+	if err := wholeTrees(r); err != nil {
+		return gpu.Plan{}, err
 	}
 	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine}
 	for _, w := range b.wants {

@@ -21,8 +21,9 @@ func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show the completions of a step, and what they were paid", ArgsUsage: "RUN",
 		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
-completions of one group; equal ones share a line, and episodes are told turn by turn. With
---tokens, prints what the step taught each token: ▲ more likely, ▼ less likely, = clipped; what
+completions of one group; equal ones share a line, and episodes are told turn by turn. Those that
+grew as a tree stand below what they share, node by node, each node with the mean reward of the
+completions that go through it. With --tokens, prints what the step taught each token: ▲ more likely, ▼ less likely, = clipped; what
 an episode read stands in brackets. Steps count through all stages, as in metrics.jsonl. Tokens
 are recorded in one of every token_every steps. --json writes the lines of the run's logs:
 completions, or tokens with --tokens.
@@ -129,6 +130,10 @@ func showGroups(w io.Writer, all []record.Completion) {
 
 func showGroup(w io.Writer, group []record.Completion) {
 	showHead(w, group[0])
+	if group[0].Nodes != nil {
+		showTree(w, group)
+		return
+	}
 	count, order := map[string]int{}, []record.Completion{}
 	for _, l := range group {
 		said := saidIn(l)
@@ -139,6 +144,63 @@ func showGroup(w io.Writer, group []record.Completion) {
 	for _, l := range order {
 		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n", count[saidIn(l)], shownNumber(l.Reward), shownNumber(l.Advantage), saidIn(l))
 		fmt.Fprintf(w, "       %s: %s\n", l.Verdict, terminal.Line(l.Reason, shownWidth))
+	}
+}
+
+// branch is a node of a tree as it is shown.
+type branch struct {
+	text     string
+	paid     float64 // sum of the rewards of the completions that go through it
+	scored   int     // of them
+	leaves   int     // completions that go through it
+	children []int   // numbers of nodes
+}
+
+// showTree prints the nodes of a group, each below the one that it comes after.
+func showTree(w io.Writer, group []record.Completion) {
+	nodes, roots, ends := map[int]*branch{}, []int{}, map[int][]record.Completion{}
+	for _, l := range group {
+		before := (*branch)(nil)
+		for _, n := range l.Nodes {
+			b, known := nodes[n.Node]
+			if !known {
+				b = &branch{text: n.Text}
+				nodes[n.Node] = b
+				if before == nil {
+					roots = append(roots, n.Node)
+				} else {
+					before.children = append(before.children, n.Node)
+				}
+			}
+			b.leaves++
+			if l.Reward != nil {
+				b.paid, b.scored = b.paid+*l.Reward, b.scored+1
+			}
+			before = b
+		}
+		last := l.Nodes[len(l.Nodes)-1].Node
+		ends[last] = append(ends[last], l)
+	}
+	var show func(number, depth int)
+	show = func(number, depth int) {
+		b, indent := nodes[number], strings.Repeat("  ", depth)
+		if len(b.children) > 0 {
+			mean := "     –"
+			if b.scored > 0 {
+				mean = fmt.Sprintf("%6.3f", b.paid/float64(b.scored))
+			}
+			fmt.Fprintf(w, "%s%s  mean reward %s of %s\n", indent, terminal.Line(b.text, shownWidth), mean, terminal.Count(b.leaves, "completion", ""))
+		}
+		for _, l := range ends[number] {
+			fmt.Fprintf(w, "%s%s  sample %d  reward %s  advantage %s\n", indent, terminal.Line(b.text, shownWidth), l.Sample, shownNumber(l.Reward), shownNumber(l.Advantage))
+			fmt.Fprintf(w, "%s  %s: %s\n", indent, l.Verdict, terminal.Line(l.Reason, shownWidth))
+		}
+		for _, n := range b.children {
+			show(n, depth+1)
+		}
+	}
+	for _, n := range roots {
+		show(n, 0)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/train"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -149,7 +150,7 @@ func (d *redraw) longest() int {
 // check draws the completions of a sitting again, those of episodes turn by turn. differs names the
 // first that is another; nil: there is none.
 func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.Model, renderer *prompts.Renderer) (found string, differs, err error) {
-	var open []*drawnAgain
+	var open, branches []*drawnAgain
 	for i := range s.lines {
 		a := &drawnAgain{logged: &s.lines[i], turns: s.lines[i].turns()}
 		problem := verify.Problem{Question: a.Prompt, Metadata: a.Context}
@@ -157,8 +158,13 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 			return "", nil, fmt.Errorf("%s: line %d: %w", s.log, a.line, &rollout.PromptError{Prompt: a.Prompt, Err: err})
 		}
 		a.prompt = len(a.ids)
+		if a.Branch != nil {
+			branches = append(branches, a)
+			continue
+		}
 		open = append(open, a)
 	}
+	var done []*drawnAgain
 	tokens, wrong, first := 0, 0, ""
 	for len(open) > 0 {
 		requests := make([]rollout.Request, len(open))
@@ -173,9 +179,12 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 		for i, a := range open {
 			seg, turn := drawn[i][0], &a.turns[a.at]
 			tokens += len(seg.IDs)
+			seg = rollout.Stopped(renderer, a.said, seg)
+			seg.IDs = slices.Concat(a.said, seg.IDs)
+			a.drawn, done = seg.IDs, append(done, a)
 			if !turn.same(seg, renderer) {
 				if wrong++; wrong == 1 {
-					first = fmt.Sprintf("%s, line %d: %s%s", s.log, a.line, a.where(), turn.difference(seg, requests[i].Draft[0], renderer))
+					first = fmt.Sprintf("%s, line %d: %s%s", s.log, a.line, a.where(), turn.difference(seg, turn.draft(m), renderer))
 				}
 				continue
 			}
@@ -190,6 +199,20 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 			next = append(next, a)
 		}
 		open = next
+		branches = slices.DeleteFunc(branches, func(a *drawnAgain) bool {
+			for _, from := range done {
+				if a.goesOn(from) {
+					open = append(open, a)
+					return true
+				}
+			}
+			return false
+		})
+	}
+	if n := len(branches); n > 0 {
+		if wrong += n; first == "" {
+			first = fmt.Sprintf("%s, line %d: it goes on from a completion that is not there", s.log, branches[0].line)
+		}
 	}
 	count := terminal.Count(len(s.lines), "completion", "")
 	if wrong > 0 {
@@ -205,6 +228,25 @@ type drawnAgain struct {
 	at     int   // of turns: the one that is drawn next
 	ids    []int // before it
 	prompt int   // of ids
+	said   []int // of a branch: the end of ids, which it shares with others
+	drawn  []int // the last turn, as it was drawn here
+}
+
+// goesOn says whether a branch goes on from a completion that was drawn, and has it do so.
+func (a *drawnAgain) goesOn(from *drawnAgain) bool {
+	n := 0
+	for i := range a.Nodes {
+		if n == a.Branch.After || i == len(from.Nodes) || from.Group != a.Group || a.Nodes[i].Node != from.Nodes[i].Node {
+			break
+		}
+		n += a.Nodes[i].Tokens
+	}
+	if from.Group != a.Group || n != a.Branch.After || n > len(from.drawn) {
+		return false
+	}
+	a.said = from.drawn[:n]
+	a.ids = slices.Concat(a.ids, a.said)
+	return true
 }
 
 // where says which turn is meant, if there are several.
@@ -219,6 +261,12 @@ func (a *drawnAgain) where() string {
 func (s *sitting) request(a *drawnAgain, m *model.Model) rollout.Request {
 	key, params := s.key, s.params
 	key.Stream = uint32(a.Group*s.each + a.Sample)
+	if a.Branch != nil {
+		key = train.BranchKey(key.Stage, key.Step, 0)
+		key.Stream = uint32(a.Branch.Number)
+		params.MaxTokens -= len(a.said)
+		return rollout.Request{Prompt: a.ids, N: 1, Params: params, Key: key}
+	}
 	if a.Turns != nil && s.tokens > 0 {
 		params.MaxTokens = min(params.MaxTokens, s.tokens-(len(a.ids)-a.prompt))
 	}

@@ -333,6 +333,25 @@ sampling.max_completion_tokens = 5
 	}
 }
 
+// TestDrawsOfTrees: completions that go on from others are drawn again after what they go on from.
+func TestDrawsOfTrees(t *testing.T) {
+	dir := drawnRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.at=old_entropy > 0.2", "stage.rl.group_size=6")
+	if all := draws(t, dir); !all.OK {
+		t.Fatalf("%+v", all)
+	}
+	file := filepath.Join(dir, "completions.jsonl")
+	for _, c := range []struct{ pattern, with, found string }{
+		{`"branch":\{"number":0,"after"`, `"branch":{"number":1,"after"`, "line 3: token "},
+		{`"branch":\{"number":0,"after":[0-9]+`, `"branch":{"number":0,"after":99`, "line 3: it goes on from a completion that is not there"},
+	} {
+		restore := edit(t, file, c.pattern, c.with)
+		if r := draws(t, dir); r.OK || r.failed() != 1 || !strings.Contains(r.Checks[0].Detail, c.found) {
+			t.Errorf("%s for %s: %+v", c.with, c.pattern, r.Checks)
+		}
+		restore()
+	}
+}
+
 // TestDrawsOfEpisodes: the turns of episodes are drawn again after what was read between them, and a
 // changed turn or reply is found at its turn.
 func TestDrawsOfEpisodes(t *testing.T) {

@@ -55,7 +55,7 @@ type sitting struct {
 	log    string // file
 	params rollout.Params
 	key    random.Key
-	each   int // streams of a problem
+	each   int // streams of a problem, of those that begin with it
 	tokens int // of an episode at most; 0: the task is not played in turns
 	lines  []logged
 }
@@ -134,7 +134,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 			break
 		}
 		out = append(out, sitting{
-			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.LargestGroup(), tokens: r.Task.Episode.Tokens,
+			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.FirstDraw(), tokens: r.Task.Episode.Tokens,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}

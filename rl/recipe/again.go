@@ -76,9 +76,16 @@ func (s *Stage) Reprompts() bool {
 	return s.SecondChance.Show != "" && !s.SecondChance.TrainHint
 }
 
-// conditions are those that the stage has, by name.
+// conditions are the formulas beside the method of the stage that are evaluated after sampling, by name:
+// conditions on groups, and those of a tree.
 func (s *Stage) conditions() map[string]string {
 	all := map[string]string{whenPart: s.SecondChance.When, storePart: s.Replay.Store}
+	if s.Grows() {
+		all[algo.TreeAt], all[algo.TreeChoose] = s.Tree.At, s.Tree.Choose
+	}
+	if s.Tree.At == "turns" {
+		delete(all, algo.TreeAt)
+	}
 	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
 	return all
 }
@@ -93,8 +100,8 @@ func (s *Stage) Condition(name string) (*formula.Program, error) {
 	return s.Algorithm.method(algo.Method{}, all).Condition(name, text, name == whenPart, s.facts())
 }
 
-// Reads are the facts that the formulas of an rl stage read after sampling: those of its method
-// and of its conditions on groups. What the reward reads is known to its program.
+// Reads are the facts that the formulas of an rl stage read after sampling: those of its method, of
+// its conditions on groups, and of its tree. What the reward reads is known to its program.
 func (s *Stage) Reads() ([]string, error) {
 	method, err := s.Compiled()
 	if err != nil {
@@ -110,6 +117,11 @@ func (s *Stage) Reads() ([]string, error) {
 			reads = append(reads, program.Needs(name)...)
 		}
 	}
+	more, err := s.growthReads()
+	if err != nil {
+		return nil, err
+	}
+	reads = append(reads, more...)
 	reads = slices.DeleteFunc(reads, func(name string) bool { _, state := method.Method.State[name]; return state })
 	slices.Sort(reads)
 	return slices.Compact(reads), nil

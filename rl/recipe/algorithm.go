@@ -142,6 +142,9 @@ func (s *Stage) facts() []formula.Fact {
 	if s.played {
 		facts = append(facts, algo.TurnFacts()...)
 	}
+	if s.Grows() {
+		facts = append(facts, algo.TreeFacts()...)
+	}
 	for _, v := range s.Verifiers {
 		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"},
 			formula.Fact{Name: v.Name + ".*", Level: formula.Completion, Meaning: "a number of its verdict"})

@@ -224,6 +224,10 @@ func (s *Stage) Beside() []string {
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		add(strings.Join(pathOf(part, nil), "."), parts[part])
 	}
+	if s.Grows() {
+		add("tree.at", s.Tree.At)
+		add("tree.choose", s.Tree.Choose)
+	}
 	add("second_chance.when", s.SecondChance.When)
 	add("replay.store", s.Replay.Store)
 	return lines

@@ -147,7 +147,7 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		sets []string
-	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")},
+	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
 		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {

@@ -403,6 +403,9 @@ type Stage struct {
 	// which problems are drawn, if some are to be drawn more often than others
 	Curriculum curriculum `toml:"curriculum" in:"rl"`
 
+	// completions of a prompt that grow as a tree: some begin as others do, up to a node that a formula chooses
+	Tree Tree `toml:"tree" in:"rl" of:"tree"`
+
 	// the policy whose greedy answers greedy_reward is the reward of: the best one so far
 	Best best `toml:"best" in:"rl" of:"best"`
 
@@ -418,7 +421,7 @@ type Stage struct {
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy, a learner of its
-// own or a truth has no keys about them.
+// own, a truth or a tree has no keys about them.
 func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {
@@ -429,6 +432,9 @@ func (s Stage) Variant() string {
 	}
 	if s.Truth != "" {
 		variants = append(variants, "truth")
+	}
+	if s.Grows() {
+		variants = append(variants, "tree")
 	}
 	return strings.Join(variants, " ")
 }

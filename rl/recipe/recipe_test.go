@@ -76,7 +76,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	candidates, taught, crowned := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}
 	crowned.Best.Every, crowned.Trains, crowned.Truth = 4, "twin", "task"
-	candidates.Curriculum.Completions = "1"
+	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
 	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}}
 	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, candidates, taught, crowned, {Kind: KindEval}}}

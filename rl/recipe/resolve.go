@@ -468,6 +468,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	}
 	if s.Kind == KindRL {
 		d.verifiers(s, at)
+		d.size(s, at)
 	}
 	if s.Kind != KindEval && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
@@ -486,6 +487,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.again(s, at)
 		d.arrival(s, at)
 		d.inTurns(s, task, at)
+		d.grows(s, task, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

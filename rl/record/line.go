@@ -55,6 +55,24 @@ type Completion struct {
 	Limit string `json:"limit,omitempty"` // that ended it: turns, tokens; "": the world did
 
 	Truth *float64 `json:"truth,omitempty"` // what the stage's truth says, which is not paid; absent: it has none, or says nothing
+
+	Nodes  []Node  `json:"nodes,omitempty"`  // of its group's tree that the completion goes through; absent: the group has none
+	Branch *Branch `json:"branch,omitempty"` // of a completion that goes on from a fork of the tree
+}
+
+// Node is a part of a completion in a tree: what the policy wrote up to where some completions go on
+// otherwise.
+type Node struct {
+	Node   int    `json:"node"`           // its number in the tree of the group, as the fact node has it
+	Parent int    `json:"parent"`         // number of the node before it; of those at the beginning, and of turns, that of what was read
+	Tokens int    `json:"tokens"`         // that it has
+	Text   string `json:"text,omitempty"` // that they are, in the first completion that goes through it
+}
+
+// Branch says how a completion that goes on from a fork was drawn.
+type Branch struct {
+	Number int `json:"number"` // in the step, from 0: its stream of random numbers
+	After  int `json:"after"`  // tokens of the completion before the first that was drawn for it
 }
 
 // Who speaks in an episode.
@@ -92,7 +110,7 @@ type Tokens struct {
 	Logprob []float32 `json:"logprob"`           // [token] nats, as sampled
 	Entropy []float32 `json:"entropy"`           // [token] nats, of the distribution it was drawn from
 	Weight  []float32 `json:"weight"`            // [token] dLoss/dlogprob; below 0: made more likely; null: left out of the step's updates
-	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight
+	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight, but for those that another completion of the tree learned
 
 	Parts map[string][]*float64 `json:"parts,omitempty"` // parts that the recipe writes, in the update that the completion was in: [token], or one value where a part has one for the completion; null: none
 }

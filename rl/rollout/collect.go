@@ -163,23 +163,34 @@ func (c *Collector) Requests(starts []Start, n int, params Params, key random.Ke
 // From samples n completions after each start and judges them, as Collect does. One that has a number
 // of its own, up to n, leaves the streams of the others as they are.
 func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
+	groups, err := c.Draw(ctx, starts, n, params, key)
+	if err != nil {
+		return nil, err
+	}
+	return groups, c.Judge(ctx, groups, besides...)
+}
+
+// Draw samples as From does, and leaves what was sampled to be judged.
+func (c *Collector) Draw(ctx context.Context, starts []Start, n int, params Params, key random.Key) ([]Group, error) {
 	if c.Episodes != nil {
-		groups, err := c.play(ctx, starts, n, params, key)
-		if err != nil {
-			return nil, err
-		}
-		return groups, c.Judge(ctx, groups, besides...)
+		return c.play(ctx, starts, n, params, key)
 	}
 	drawn, err := c.Sampler.Sample(ctx, requestsOf(starts, n, params, key))
 	if err != nil {
 		return nil, err
 	}
-	return c.Judged(ctx, starts, drawn, besides...)
+	return grouped(starts, drawn), nil
 }
 
 // Judged are the groups of completions that a sampler drew after starts, judged as Collect
 // does.
 func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segment, besides ...verify.Verifier) ([]Group, error) {
+	groups := grouped(starts, drawn)
+	return groups, c.Judge(ctx, groups, besides...)
+}
+
+// grouped are the groups of completions that a sampler drew after starts.
+func grouped(starts []Start, drawn [][]Segment) []Group {
 	groups := make([]Group, len(starts))
 	for i, start := range starts {
 		g := rooted(start)
@@ -191,7 +202,7 @@ func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segmen
 		}
 		groups[i] = g
 	}
-	return groups, c.Judge(ctx, groups, besides...)
+	return groups
 }
 
 // rooted is a group with what its completions begin after.

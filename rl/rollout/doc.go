@@ -20,6 +20,10 @@
 //
 //	prompt ── turn ── reply ── turn ── reply ── turn        episode.go plays them side by side, flow.go has them drawn
 //
+// Completions may also grow as a tree: [Collector.Branch] draws some that begin as others do, up to a
+// [Fork]. A segment with a fork inside is then two of them. Who chooses the forks knows the method:
+// package train.
+//
 // Groups are plain data with exported fields. They can be written to a file and sent to another
 // machine. Nothing changes a group once it is collected. The results of a step for a completion
 // (its reward, its advantage) are in records of package train.

@@ -91,6 +91,9 @@ func (p Params) Equal(q Params) bool {
 		slices.Equal(p.StopText, q.StopText) && slices.Equal(p.StopIDs, q.StopIDs)
 }
 
+// learned says that the policy wrote the segment, or is to learn it as if it had.
+func (s *Segment) learned() bool { return s.Author == Policy || s.Author == Foreign }
+
 // Ended says that the model or a stop ended the segment, rather than the length limit.
 func (s Segment) Ended() bool { return s.Stop == EOS || s.Stop == Text }
 
@@ -142,13 +145,18 @@ func (g *Group) Way(path int) []int {
 	return way
 }
 
-// View lays out a path, by its index.
+// View lays out a path, by its index. Where the tree forks inside of what the policy wrote at once, a
+// span goes on.
 func (g *Group) View(path int) View {
 	v := View{Stop: g.Segments[g.Paths[path].Leaf].Stop, Limit: g.Paths[path].Limit}
 	for _, at := range g.Way(path) {
 		s := &g.Segments[at]
-		if s.Author == Policy || s.Author == Foreign {
-			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
+		if s.learned() {
+			if g.continues(at) {
+				v.Spans[len(v.Spans)-1].To += len(s.IDs)
+			} else {
+				v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
+			}
 			v.Logprob = append(v.Logprob, s.Logprob...)
 			v.Entropy = append(v.Entropy, s.Entropy...)
 			v.Temperature = s.Drawn.Params.Temperature
@@ -193,7 +201,7 @@ func (g *Group) With(other *Group, numbers []int) Group {
 func (g *Group) Turns(path int) []*Segment {
 	var turns []*Segment
 	for _, at := range g.Way(path) {
-		if s := &g.Segments[at]; s.Author == Policy || s.Author == Foreign {
+		if s := &g.Segments[at]; s.learned() {
 			turns = append(turns, s)
 		}
 	}
@@ -226,7 +234,7 @@ func (g *Group) Situations(path int) []Situation {
 func (g *Group) Tokens(path int) int {
 	n := 0
 	for at := g.Paths[path].Leaf; at >= 0; at = g.Segments[at].Parent {
-		if s := &g.Segments[at]; s.Author == Policy || s.Author == Foreign {
+		if s := &g.Segments[at]; s.learned() {
 			n += len(s.IDs)
 		}
 	}

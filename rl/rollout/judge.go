@@ -13,7 +13,8 @@ import (
 type place struct{ group, path, verifier int }
 
 // Judge gives all completions of groups their texts and verdicts: the task's, then those of
-// the verifiers besides. An episode has its first verdict already. Verifiers that are metered
+// the verifiers besides. Verdicts that are there stay: an episode has its first one already, and a
+// completion that was judged before its tree grew has all of them. Verifiers that are metered
 // have a budget for all completions together; the error says that it is spent.
 func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify.Verifier) error {
 	err := each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
@@ -106,11 +107,12 @@ func each(ctx context.Context, groups []Group, do func(group, path int)) error {
 	return nil
 }
 
-// text is what verifiers read of a path.
+// text is what verifiers read of a path: what the policy wrote last, from its beginning on.
 func (c *Collector) text(g *Group, path int) string {
-	leaf := g.Segments[g.Paths[path].Leaf]
-	if at := leaf.Parent; g.Segments[at].Author == Given {
-		leaf.IDs = slices.Concat(g.Segments[at].IDs, leaf.IDs)
+	at := g.Paths[path].Leaf
+	leaf := g.Segments[at]
+	for ; g.continues(at) || g.Segments[g.Segments[at].Parent].Author == Given; at = g.Segments[at].Parent {
+		leaf.IDs = slices.Concat(g.Segments[g.Segments[at].Parent].IDs, leaf.IDs)
 	}
 	return leaf.Text(c.Renderer)
 }
@@ -130,7 +132,7 @@ func (c *Collector) ask(ctx context.Context, groups []Group, besides []verify.Ve
 		}
 		for i, g := range groups {
 			for j, p := range g.Paths {
-				if k == 0 && !g.Segments[p.Leaf].Ended() {
+				if k < len(p.Verdicts) || k == 0 && !g.Segments[p.Leaf].Ended() {
 					continue
 				}
 				questions = append(questions, verify.Question{Verifier: portable, Row: g.Problem, Completion: p.Text})

@@ -94,7 +94,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestView: a path with two turns has two spans, and a fork shares what is before it.
+// TestView: a path with two turns has two spans, and a fork shares what is before it, in one span with it.
 func TestView(t *testing.T) {
 	g := Group{
 		Segments: []Segment{
@@ -111,7 +111,7 @@ func TestView(t *testing.T) {
 		!slices.Equal(v.Logprob, []float32{-1, -2, -3}) || g.Tokens(0) != 3 || v.Temperature != 0.7 || v.Stop != EOS || v.Tokens() != 3 || v.Prompt() != 2 {
 		t.Errorf("two turns: %+v", v)
 	}
-	if v := g.View(1); !slices.Equal(v.IDs, []int{1, 2, 3, 4, 7, 8}) || !slices.Equal(v.Spans, []Span{{2, 4}, {4, 6}}) || v.Stop != Length {
+	if v := g.View(1); !slices.Equal(v.IDs, []int{1, 2, 3, 4, 7, 8}) || !slices.Equal(v.Spans, []Span{{2, 6}}) || v.Stop != Length {
 		t.Errorf("the fork: %+v", v)
 	}
 }

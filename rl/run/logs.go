@@ -3,7 +3,9 @@ package run
 import (
 	"errors"
 	"math"
+	"strings"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -34,11 +36,12 @@ type logs struct {
 	judgements  record.Writer[record.Judgement] // of a run that has judges
 	judges      map[string][]string             // [stage] names of the verifiers whose verdicts a completion has; nil: no judge is among them
 	updates     record.Writer[record.Update]    // of a run that has a stage with several updates a step
+	pieces      func(ids []int) []string        // text that each token of a completion adds
 	open        []*store.Log
 }
 
-func openLogs(run *store.Run, r *recipe.Recipe) (*logs, error) {
-	l := &logs{}
+func openLogs(run *store.Run, r *recipe.Recipe, pieces func(ids []int) []string) (*logs, error) {
+	l := &logs{pieces: pieces}
 	var failed error
 	open := func(name string) func(v any) error {
 		if failed != nil {
@@ -124,7 +127,7 @@ func (l *logs) writeUpdates(e event) error {
 // writeCompletions records the completions of a step.
 func (l *logs) writeCompletions(e event) error {
 	for i := range e.Completions {
-		if err := errors.Join(l.completions.Append(lineOf(e, &e.Completions[i], e.Lesson(i))), l.writeJudgements(e, &e.Completions[i])); err != nil {
+		if err := errors.Join(l.completions.Append(l.lineOf(e, &e.Completions[i], e.Lesson(i))), l.writeJudgements(e, &e.Completions[i])); err != nil {
 			return err
 		}
 	}
@@ -148,7 +151,7 @@ func (l *logs) writeJudgements(e event, c *train.Completion) error {
 }
 
 // lineOf is what the log says of a completion: the one place where it becomes a line.
-func lineOf(e event, c *train.Completion, learned train.Lesson) record.Completion {
+func (l *logs) lineOf(e event, c *train.Completion, learned train.Lesson) record.Completion {
 	var terms map[string]*float64 // written in the order of their names
 	for _, t := range c.Score.Terms {
 		if terms == nil {
@@ -161,13 +164,48 @@ func lineOf(e event, c *train.Completion, learned train.Lesson) record.Completio
 		truth = finite(c.Truth.Reward)
 	}
 	v := c.Verdict()
+	nodes, branch := treeOf(c.From, c.Sample, l.pieces)
 	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
 		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
 		Origin: originOf(&c.Origin), Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit), Truth: truth,
+		Nodes: nodes, Branch: branch,
 	}
+}
+
+// treeOf is where a completion is in the tree of its group; nil: the group has none.
+func treeOf(g *rollout.Group, sample int, pieces func(ids []int) []string) (nodes []record.Node, branch *record.Branch) {
+	if !g.Forks() {
+		return nil, nil
+	}
+	first := map[int]bool{} // nodes that no completion before this one goes through
+	for path := range sample + 1 {
+		for _, at := range g.Nodes(path) {
+			_, known := first[at]
+			first[at] = !known && path == sample
+		}
+	}
+	v := g.View(sample)
+	texts, from := pieces(v.Drawn()), 0
+	for _, at := range g.Nodes(sample) {
+		s := &g.Segments[at]
+		n := record.Node{Node: at, Parent: s.Parent, Tokens: len(s.IDs)}
+		if first[at] {
+			n.Text = strings.Join(texts[from:from+n.Tokens], "")
+		}
+		nodes, from = append(nodes, n), from+n.Tokens
+	}
+	if key := g.Segments[g.Paths[sample].Leaf].Drawn.Key; key.Purpose == random.Branch {
+		branch = &record.Branch{Number: int(key.Stream)}
+		for _, at := range g.Nodes(sample) {
+			if s := &g.Segments[at]; s.Drawn.Key != key {
+				branch.After += len(s.IDs)
+			}
+		}
+	}
+	return nodes, branch
 }
 
 // turnsOf is what was said in an episode; nil: the completion is one answer.

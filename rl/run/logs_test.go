@@ -23,7 +23,7 @@ func openedLogs(t *testing.T, fsys store.FS) (*logs, *store.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLogs(folder, &recipe.Recipe{})
+	l, err := openLogs(folder, &recipe.Recipe{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

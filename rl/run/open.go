@@ -263,7 +263,7 @@ func (o *opening) findFolder() (err error) {
 // logs opens the logs.
 func (o *opening) logs() (err error) {
 	o.folder.Keep(o.parts.Recipe.Checkpoint.Keep)
-	o.run.logs, err = openLogs(o.folder, o.parts.Recipe)
+	o.run.logs, err = openLogs(o.folder, o.parts.Recipe, o.run.parts.Prompts.Pieces)
 	if err != nil {
 		o.run.logs.close()
 	}

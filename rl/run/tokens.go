@@ -52,7 +52,7 @@ func (t *tokens) line(e event, c *train.Completion, learned train.Lesson) record
 	}
 	for i, w := range learned.Slope {
 		l.Weight = append(l.Weight, float32(w))
-		if w == 0 && learned.Advantage != 0 && !math.IsNaN(learned.Advantage) {
+		if w == 0 && learned.Advantage != 0 && !math.IsNaN(learned.Advantage) && (learned.Elsewhere == nil || !learned.Elsewhere[i]) {
 			l.Clipped = append(l.Clipped, i)
 		}
 	}

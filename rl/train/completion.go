@@ -66,6 +66,8 @@ type Lesson struct {
 	Advantage float64   // NaN: none; of tokens that differ their mean
 	Slope     []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
 
+	Elsewhere []bool // [token the policy wrote] another completion that shares it learned it; nil: none did
+
 	Parts map[string][]float64 // of a step whose tokens are recorded: by name the parts that the recipe writes, in the update that it was in, [token the policy wrote], or one value for the completion
 }
 
@@ -113,12 +115,22 @@ func groupsOf(cs []Completion) int {
 	return n
 }
 
-// tokensOf is how many tokens the policy wrote.
+// tokensOf is how many tokens the policy drew: those that completions share count once.
 func tokensOf(cs []Completion) float64 {
 	n := 0
+	type node struct {
+		of *rollout.Group
+		at int
+	}
+	drawn := map[node]bool{}
 	for i := range cs {
-		if !cs[i].Origin.Foreign {
-			n += cs[i].View.Tokens()
+		if c := &cs[i]; !c.Origin.Foreign {
+			for _, at := range c.From.Nodes(c.Sample) {
+				if !drawn[node{c.From, at}] {
+					n += len(c.From.Segments[at].IDs)
+				}
+				drawn[node{c.From, at}] = true
+			}
 		}
 	}
 	return float64(n)

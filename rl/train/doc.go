@@ -9,7 +9,7 @@
 // A step of an rl stage is five values. Each is made once, by one function:
 //
 //	Position ── planner ──> Plan      numbers of the stage, problems        plan.go
-//	Plan ────── drawer ───> Drawn     completions, judged and paid          draw.go, again.go, reward.go
+//	Plan ────── drawer ───> Drawn     completions, judged and paid          draw.go, tree.go, again.go, reward.go
 //	Drawn ───── asker ────> Asked     replayed groups, what models say      ask.go, replay.go
 //	Asked ───── learner ──> Valued    advantages, what is kept              learner.go
 //	Valued ──── learner ──> Event     updates, lessons, metrics             learner.go, update.go

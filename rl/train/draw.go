@@ -24,6 +24,7 @@ type drawer struct {
 	program   *reward.Program
 	truth     *reward.Program  // that is measured and not paid; nil: there is none
 	when      *formula.Program // condition of a second chance; nil: there is none
+	growth    *formula.Program // of a tree; nil: there is none
 }
 
 func newDrawer(p Parts, f *facts) (*drawer, error) {
@@ -39,6 +40,9 @@ func newDrawer(p Parts, f *facts) (*drawer, error) {
 	if d.when, err = st.Condition("second_chance/when"); err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
+	if d.growth, err = st.Growth(); err != nil {
+		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
+	}
 	return d, nil
 }
 
@@ -49,7 +53,7 @@ func (d *drawer) begin(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	return d.collector.Begin(ctx, starts, p.stage.LargestGroup(), StepParams(p.stage), key)
+	return d.collector.Begin(ctx, starts, p.stage.FirstDraw(), StepParams(p.stage), key)
 }
 
 // startsOf are what the completions of problems follow, each with how many the plan has for it.
@@ -159,7 +163,13 @@ func (d *drawer) collect(ctx context.Context, out *Drawn, try int, problems []ve
 	if err != nil {
 		return nil, err
 	}
-	groups, err := d.collector.From(ctx, starts, p.stage.LargestGroup(), StepParams(p.stage), key, d.program.Verifiers()...)
+	groups, err := d.collector.Draw(ctx, starts, p.stage.FirstDraw(), StepParams(p.stage), key)
+	if err == nil && p.stage.Grows() {
+		groups, err = d.grow(ctx, p, try, groups)
+	}
+	if err == nil {
+		err = d.collector.Judge(ctx, groups, d.program.Verifiers()...)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -76,6 +76,9 @@ var suppliers = []supplier{
 	{fact: "turn.", known: drawn, columns: one(ofTurns((*rollout.Turn).Number))},
 	{fact: "state", known: drawn, columns: one(situations)},
 	{fact: "last_turn", known: drawn, columns: one(lastTurns)},
+	{fact: "node", known: drawn, columns: one(ofSegments(func(s place, _ int) float64 { return s.number() }))},
+	{fact: "depth", known: drawn, columns: one(ofSegments(func(_ place, before int) float64 { return float64(before + 1) }))},
+	{fact: "leaves", known: drawn, columns: one(ofSegments(func(s place, _ int) float64 { return float64(s.leaves) }))},
 	{fact: "reward.", known: drawn, columns: valueOf},
 	{fact: taskFact, known: drawn, columns: verdictOf},
 	{fact: taskFact + ".", known: drawn, columns: verdictOf},
@@ -162,6 +165,7 @@ type facts struct {
 	index   int // of the stage
 	method  *algo.Algorithm
 	turns   bool        // they are the segments
+	nodes   bool        // those of trees are
 	reads   []string    // facts, those of a reward apart
 	states  algo.States // of the method
 	prompts *prompts.Renderer
@@ -179,7 +183,7 @@ func newFacts(p Parts, index int) (*facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
-	f.turns = st.Turns(f.method)
+	f.turns, f.nodes = st.Turns(f.method), st.Nodes(f.method)
 	return f, nil
 }
 
@@ -210,6 +214,7 @@ type subject struct {
 	problems []verify.Problem // of the groups; nil: the number of the step alone is known
 	cs       []Completion     // nil: they are not drawn
 	now      []Now            // of cs
+	cut      [][]int          // tokens of the segments of cs, where something else than the method cuts them; nil: it does
 
 	kept map[string][]formula.Column // of the facts that the problems always have, as far as they were made; nil: none are kept
 }
@@ -234,6 +239,9 @@ func (x subject) noise(i int) *random.Rand {
 func (x subject) frame() (*formula.Frame, error) {
 	if x.cs != nil {
 		groups := column(x.cs, func(c *Completion) int { return c.Group })
+		if x.cut != nil {
+			return formula.NewFrame(groups, x.cut, nil)
+		}
 		return formula.NewFrame(groups, column(x.cs, x.segments), nil)
 	}
 	groups := make([]int, max(1, len(x.problems)))
@@ -257,7 +265,7 @@ func (x subject) table(by when, names []string) (*formula.Table, error) {
 			return nil, err
 		}
 	}
-	if by >= drawn {
+	if by >= drawn && x.cut == nil {
 		names = slices.Concat(names, x.method.SegmentReads())
 	}
 	for _, fact := range names {
@@ -274,7 +282,7 @@ func (x subject) table(by when, names []string) (*formula.Table, error) {
 			}
 		}
 	}
-	if by < drawn {
+	if by < drawn || x.cut != nil {
 		return t, nil
 	}
 	if t, err = x.method.Cut(t); err != nil {

@@ -26,7 +26,7 @@ type learner struct {
 func (s *learner) value(a Asked) (Valued, error) {
 	v := Valued{Asked: a}
 	var err error
-	if v.Step, err = s.method.StepBeside(a.Table, a.Held); err != nil {
+	if v.Step, err = s.method.StepBeside(a.Table, a.Held, s.shared(v.stage, a.all())); err != nil {
 		return v, s.blamed(err)
 	}
 	if v.Metrics, err = v.Step.Metrics(); err != nil {

@@ -180,6 +180,9 @@ func (s *reinforcement) evaluate(ctx context.Context, at Position, e *Event) err
 func stepMetrics(v *Valued, r *replay) metrics.Row {
 	row := rolloutMetrics(v.Completions, v.Replaced)
 	unreadMetrics(v.stage, v.Completions, row)
+	if v.stage.Grows() {
+		treeMetrics(v.Completions, row)
+	}
 	if v.stage.Refill.Tries > 0 {
 		row["rollout/refused_groups"], row["rollout/refused_tokens"] = float64(groupsOf(v.Refused)), tokensOf(v.Refused)
 	}
@@ -218,7 +221,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 			scored++
 		}
 	}
-	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / max(1, n), "rollout/truncated_share": float64(truncated) / max(1, n)}
+	row := metrics.Row{"rollout/tokens": tokensOf(cs), "rollout/length_mean": float64(tokens) / max(1, n), "rollout/truncated_share": float64(truncated) / max(1, n)}
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}

@@ -113,7 +113,11 @@ type Valued struct {
 func (v *Valued) lessons(slopes [][]float64, parts []map[string][]float64) []Lesson {
 	out := make([]Lesson, len(v.Completions))
 	for i := range out {
-		out[i] = Lesson{v.Advantage[i], slopes[i], parts[i]}
+		out[i] = Lesson{Advantage: v.Advantage[i], Slope: slopes[i], Parts: parts[i]}
+		if v.Step.Elsewhere != nil {
+			from, to := v.Table.Tokens(i)
+			out[i].Elsewhere = v.Step.Elsewhere[from:to]
+		}
 	}
 	return out
 }

@@ -17,10 +17,13 @@ import (
 )
 
 // segments are the numbers of tokens of a completion's segments, before the method cuts them
-// further: of its turns, where the task is played in turns.
+// further: of its turns, where the task is played in turns, and of the nodes of a tree.
 func (x subject) segments(c *Completion) []int {
-	if x.turns {
+	switch {
+	case x.turns:
 		return c.View.Lengths()
+	case x.nodes:
+		return nodeLengths(c)
 	}
 	return []int{c.View.Tokens()}
 }

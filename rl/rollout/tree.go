@@ -1,0 +1,210 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/random"
+)
+
+// Fork is a place of a group from which other completions go on.
+type Fork struct {
+	Segment int // that the policy wrote
+	Token   int // of it, from 0: the first that is drawn anew
+}
+
+// Forks are the places of each group from which a round goes on.
+type Forks struct {
+	At    [][]Fork // [group]
+	Most  int      // of a group
+	Width int      // completions from each
+}
+
+// Branch draws completions that begin as others do, up to a fork. The groups that it returns have the
+// paths of the given ones, and after them those that it drew, fork by fork. A segment that has a fork
+// inside is two of them.
+//
+// Completion w of fork j of group i draws from the stream (i·most + j)·width + w beyond the key's,
+// however many forks other groups have. Params are those of a whole completion. Nobody has judged what
+// was drawn; the other paths keep their verdicts.
+func (c *Collector) Branch(ctx context.Context, groups []Group, f Forks, params Params, key random.Key) ([]Group, error) {
+	out := make([]Group, len(groups))
+	var parents [][]int // [group][fork] the segment that it comes after
+	var requests []Request
+	for i := range groups {
+		cut, after, err := groups[i].forked(f.At[i])
+		if err != nil {
+			return nil, err
+		}
+		out[i], parents = cut, append(parents, after)
+		for j, at := range after {
+			r := Request{N: f.Width, Params: params, Key: key}
+			r.Key.Stream += uint32((i*f.Most + j) * f.Width)
+			ids, own := cut.upTo(at)
+			r.Prompt = ids
+			r.Params.MaxTokens -= own
+			requests = append(requests, r)
+		}
+	}
+	if requests == nil {
+		return out, nil
+	}
+	drawn, err := c.Sampler.Sample(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for i := range out {
+		for _, parent := range parents[i] {
+			said := out[i].said(parent)
+			for _, s := range drawn[n] {
+				s.Parent = parent
+				out[i].Paths = append(out[i].Paths, Path{Leaf: len(out[i].Segments)})
+				out[i].Segments = append(out[i].Segments, Stopped(c.Renderer, said, s))
+			}
+			n++
+		}
+	}
+	return out, nil
+}
+
+// Stopped is a segment that goes on after tokens of the same completion, cut where a stop text ends
+// that begins among those: whoever draws a completion in one piece stops there.
+func Stopped(t Renderer, said []int, s Segment) Segment {
+	longest := 0
+	for _, stop := range s.Drawn.Params.StopText {
+		longest = max(longest, len(stop))
+	}
+	if longest == 0 || len(said) == 0 {
+		return s
+	}
+	for n := 1; n <= len(s.IDs); n++ {
+		text := t.Decode(slices.Concat(said, s.IDs[:n]))
+		if slices.ContainsFunc(s.Drawn.Params.StopText, func(stop string) bool { return strings.Contains(text, stop) }) {
+			if n < len(s.IDs) {
+				s.IDs, s.Logprob, s.Entropy = s.IDs[:n], s.Logprob[:n], s.Entropy[:n]
+				s.Stop = Text
+			} else if s.Stop != EOS {
+				s.Stop = Text
+			}
+			return s
+		}
+		if len(t.Decode(s.IDs[:n])) >= longest { // the sampler sees those that begin later
+			return s
+		}
+	}
+	return s
+}
+
+// forked is the group with the segments in two that have a fork inside, and the segment that each fork
+// comes after.
+func (g *Group) forked(forks []Fork) (Group, []int, error) {
+	cuts := make([][]int, len(g.Segments))
+	for _, f := range forks {
+		if f.Segment < 0 || f.Segment >= len(g.Segments) || g.Segments[f.Segment].Author != Policy || f.Token < 0 || f.Token >= len(g.Segments[f.Segment].IDs) {
+			return Group{}, nil, fmt.Errorf("a fork before token %d of segment %d, which the policy did not write", f.Token, f.Segment)
+		}
+		if f.Token > 0 {
+			cuts[f.Segment] = append(cuts[f.Segment], f.Token)
+		}
+	}
+	out := Group{Problem: g.Problem, Opening: g.Opening, State: g.State, Paths: slices.Clone(g.Paths)}
+	first, last := make([]int, len(g.Segments)), make([]int, len(g.Segments)) // pieces of each segment
+	for i, s := range g.Segments {
+		slices.Sort(cuts[i])
+		cuts[i] = slices.Compact(cuts[i])
+		if s.Parent >= 0 {
+			s.Parent = last[s.Parent]
+		}
+		from := 0
+		first[i] = len(out.Segments)
+		for _, to := range cuts[i] {
+			head := s
+			head.IDs, head.Logprob, head.Entropy, head.Stop = s.IDs[from:to], s.Logprob[from:to], s.Entropy[from:to], ""
+			s.Parent = len(out.Segments)
+			out.Segments = append(out.Segments, head)
+			from = to
+		}
+		if from > 0 {
+			s.IDs, s.Logprob, s.Entropy = s.IDs[from:], s.Logprob[from:], s.Entropy[from:]
+		}
+		last[i] = len(out.Segments)
+		out.Segments = append(out.Segments, s)
+	}
+	for i := range out.Paths {
+		out.Paths[i].Leaf = last[out.Paths[i].Leaf]
+	}
+	after := make([]int, len(forks))
+	for i, f := range forks {
+		at, _ := slices.BinarySearch(cuts[f.Segment], f.Token+1) // pieces before it
+		after[i] = out.Segments[first[f.Segment]+at].Parent
+	}
+	return out, after, nil
+}
+
+// continues says that a segment goes on with what the segment before it began: the tree forks there.
+func (g *Group) continues(at int) bool {
+	parent := g.Segments[at].Parent
+	return parent >= 0 && g.Segments[at].learned() && g.Segments[parent].learned()
+}
+
+// upTo are the tokens up to the end of a segment, and how many of the last completion or turn are
+// among them.
+func (g *Group) upTo(at int) (ids []int, own int) {
+	own = len(g.said(at))
+	for ; at >= 0; at = g.Segments[at].Parent {
+		ids = slices.Concat(g.Segments[at].IDs, ids)
+	}
+	return ids, own
+}
+
+// said is what the policy wrote at once, up to the end of a segment; nil: the segment is of another.
+func (g *Group) said(at int) []int {
+	if !g.Segments[at].learned() {
+		return nil
+	}
+	ids := g.Segments[at].IDs
+	for ; g.continues(at); at = g.Segments[at].Parent {
+		ids = slices.Concat(g.Segments[g.Segments[at].Parent].IDs, ids)
+	}
+	return ids
+}
+
+// Leaves are the numbers of paths through each segment.
+func (g *Group) Leaves() []int {
+	leaves := make([]int, len(g.Segments))
+	for _, p := range g.Paths {
+		for at := p.Leaf; at >= 0; at = g.Segments[at].Parent {
+			leaves[at]++
+		}
+	}
+	return leaves
+}
+
+// Children are the numbers of segments that come after each.
+func (g *Group) Children() []int {
+	children := make([]int, len(g.Segments))
+	for _, s := range g.Segments {
+		if s.Parent >= 0 {
+			children[s.Parent]++
+		}
+	}
+	return children
+}
+
+// Nodes are the segments of a path that the policy wrote, by their places: its nodes in the tree.
+func (g *Group) Nodes(path int) []int {
+	return slices.DeleteFunc(g.Way(path), func(at int) bool { return !g.Segments[at].learned() })
+}
+
+// Forks says whether some paths of the group share what the policy wrote.
+func (g *Group) Forks() bool {
+	for at, n := range g.Leaves() {
+		if n > 1 && g.Segments[at].learned() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// walk draws each token from what stands before it, its stream and its place, as an engine does, and
+// ends a completion by a newline, two equal letters (a stop text) or its length.
+type walk struct{ asked *[]Request }
+
+func (w walk) Sample(_ context.Context, requests []Request) ([][]Segment, error) {
+	out := make([][]Segment, len(requests))
+	for i, r := range requests {
+		if w.asked != nil {
+			*w.asked = append(*w.asked, r)
+		}
+		for j := range r.N {
+			s := Segment{Author: Policy, Drawn: r.Drawn("policy", 7, j), Stop: Length}
+			for len(s.IDs) < r.Params.MaxTokens && s.Stop == Length {
+				ids := slices.Concat(r.Prompt, s.IDs)
+				h := fnv.New64a()
+				fmt.Fprint(h, ids, s.Drawn.Key)
+				x := h.Sum64()
+				id := 'a' + int(x%5)
+				if x>>8%9 == 0 {
+					id, s.Stop = '\n', EOS
+				}
+				s.IDs, s.Logprob, s.Entropy = append(s.IDs, id), append(s.Logprob, -float32(x%97)), append(s.Entropy, float32(x%89))
+				for _, stop := range r.Params.StopText {
+					if strings.Contains(letters{}.Decode(s.IDs), stop) {
+						s.Stop = Text
+					}
+				}
+			}
+			out[i] = append(out[i], s)
+		}
+	}
+	return out, nil
+}
+
+// TestBranch: trees that grow by chance, with stop texts that lie across forks: each path is what a
+// completion is that is drawn in one piece after what it goes on from, and whatever other groups do.
+func TestBranch(t *testing.T) {
+	across, inside, before := 0, 0, 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := &Collector{Sampler: walk{}, Renderer: letters{}, Task: func(_ verify.Problem, text string, _ bool) verify.Verdict { return verify.Accept(text, "", "") }}
+		params := Params{Temperature: 0.5, MaxTokens: 12}
+		if seed%2 == 0 {
+			params.StopText = []string{"aa", "bcd"}
+		}
+		roots, most, width := 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3)
+		groups, err := c.Draw(t.Context(), []Start{{Prompt: []int{'x'}}, {Prompt: []int{'y', 'z'}}}, roots, params, random.Key{Purpose: random.Sample})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := views(groups)
+		for round := range 3 {
+			at := make([][]Fork, len(groups))
+			for i := range groups {
+				for range r.IntN(most + 1) {
+					nodes := groups[i].Nodes(r.IntN(len(groups[i].Paths)))
+					node := nodes[r.IntN(len(nodes))]
+					f := Fork{node, r.IntN(len(groups[i].Segments[node].IDs))}
+					if !slices.Contains(at[i], f) {
+						at[i] = append(at[i], f)
+					}
+				}
+				for _, f := range at[i] {
+					if inside++; f.Token == 0 {
+						inside--
+						before++
+					}
+				}
+			}
+			key := random.Key{Purpose: random.Branch, Stream: uint32(round * 100)}
+			grown, err := c.Branch(t.Context(), groups, Forks{at, most, width}, params, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone, err := c.Branch(t.Context(), groups, Forks{[][]Fork{nil, at[1]}, most, width}, params, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := fmt.Sprint(alone[1]), fmt.Sprint(grown[1]); got != want {
+				t.Fatalf("seed %d: without forks of the first group the second is %s, want %s", seed, got, want)
+			}
+			for i := range groups {
+				if n := len(groups[i].Paths); len(grown[i].Paths) != n+width*len(at[i]) {
+					t.Fatalf("seed %d: %d paths became %d with %d forks", seed, n, len(grown[i].Paths), len(at[i]))
+				}
+			}
+			groups = grown
+		}
+		if err := c.Judge(t.Context(), groups); err != nil {
+			t.Fatal(err)
+		}
+		for i, g := range groups {
+			for j := range g.Paths {
+				v := g.View(j)
+				leaf := g.Segments[g.Paths[j].Leaf]
+				own, said := len(g.Segments[0].IDs), len(v.IDs)
+				for _, at := range g.Nodes(j) {
+					if g.Segments[at].Drawn.Key != leaf.Drawn.Key {
+						own += len(g.Segments[at].IDs)
+					}
+				}
+				rest := leaf.Drawn.Params
+				rest.MaxTokens = params.MaxTokens - (own - len(g.Segments[0].IDs))
+				out, _ := walk{}.Sample(t.Context(), []Request{{Prompt: v.IDs[:own], N: 1, Params: rest, Key: leaf.Drawn.Key}})
+				whole := Stopped(letters{}, v.IDs[len(g.Segments[0].IDs):own], out[0][0])
+				if len(whole.IDs) < len(out[0][0].IDs) {
+					across++
+				}
+				if !slices.Equal(whole.IDs, v.IDs[own:said]) || !slices.Equal(whole.Logprob, v.Logprob[own-len(g.Segments[0].IDs):]) ||
+					!slices.Equal(whole.Entropy, v.Entropy[own-len(g.Segments[0].IDs):]) || whole.Stop != v.Stop || len(v.Spans) != 1 || v.Temperature != 0.5 {
+					t.Fatalf("seed %d, path %d of group %d: %+v, in one piece %+v", seed, j, i, v, whole)
+				}
+				if j < roots && fmt.Sprint(v) != fmt.Sprint(plain[i][j]) {
+					t.Fatalf("seed %d: root %d of group %d is %+v, before it was forked %+v", seed, j, i, v, plain[i][j])
+				}
+				text, stop := letters{}.Decode(v.Drawn()), -1
+				for _, s := range params.StopText {
+					if at := strings.Index(text, s); at >= 0 && (stop < 0 || at < stop) {
+						stop = at
+					}
+				}
+				if want := strings.TrimSuffix(text, "\n"); stop < 0 && g.Paths[j].Text != want || stop >= 0 && g.Paths[j].Text != text[:stop] {
+					t.Fatalf("seed %d, path %d of group %d: %q is judged, of %q", seed, j, i, g.Paths[j].Text, text)
+				}
+			}
+			for at, s := range g.Segments {
+				if s.Parent >= at {
+					t.Fatalf("seed %d: segment %d stands before its parent %d", seed, at, s.Parent)
+				}
+				if children := g.Children()[at]; s.Author == Policy && children == 1 {
+					t.Fatalf("seed %d: segment %d of group %d is cut where nothing forks", seed, at, i)
+				}
+			}
+		}
+	}
+	if across == 0 || inside == 0 || before == 0 {
+		t.Errorf("%d stop texts across a fork, %d forks inside and %d before segments: the test shows nothing", across, inside, before)
+	}
+}
+
+func views(groups []Group) [][]View {
+	out := make([][]View, len(groups))
+	for i := range groups {
+		for j := range groups[i].Paths {
+			out[i] = append(out[i], groups[i].View(j))
+		}
+	}
+	return out
+}
+
+// TestBranchTwice: what was judged before a tree grew is judged once, and a round without forks asks
+// for nothing and changes nothing.
+func TestBranchTwice(t *testing.T) {
+	var asked []Request
+	judged := map[string]int{}
+	c := &Collector{Sampler: walk{&asked}, Renderer: letters{}, Task: func(_ verify.Problem, text string, _ bool) verify.Verdict {
+		return verify.Accept(text, "", "")
+	}}
+	counting := counts{judged}
+	groups, err := c.From(t.Context(), []Start{{Prompt: []int{'x'}}}, 2, Params{Temperature: 1, MaxTokens: 9}, random.Key{}, counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := c.Branch(t.Context(), groups, Forks{make([][]Fork, 1), 1, 3}, Params{MaxTokens: 9}, random.Key{})
+	if err != nil || len(asked) != 1 || fmt.Sprint(same) != fmt.Sprint(groups) {
+		t.Fatalf("%v: a round without forks makes %+v of %+v, asking %d times", err, same, groups, len(asked))
+	}
+	grown, err := c.Branch(t.Context(), groups, Forks{[][]Fork{{{1, 1}}}, 1, 2}, Params{Temperature: 1, MaxTokens: 9}, random.Key{Purpose: random.Branch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Judge(t.Context(), grown, counting); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range grown[0].Paths {
+		if judged[p.Text] != 1 || len(p.Verdicts) != 2 {
+			t.Errorf("%q was judged %d times: %+v", p.Text, judged[p.Text], p)
+		}
+	}
+	if len(groups[0].Paths) != 2 || len(groups[0].Segments) != 3 || asked[1].Params.MaxTokens != 8 || len(asked[1].Prompt) != 2 {
+		t.Errorf("the group that grew is now %+v, and %+v was asked for", groups[0], asked[1])
+	}
+	for _, f := range []Fork{{0, 0}, {1, 9}, {7, 0}, {1, -1}} {
+		if _, err := c.Branch(t.Context(), groups, Forks{[][]Fork{{f}}, 1, 1}, Params{MaxTokens: 9}, random.Key{}); err == nil {
+			t.Errorf("%+v is no place of the group, and is accepted", f)
+		}
+	}
+}
+
+var countLock sync.Mutex
+
+// counts is a verifier that counts what it judges.
+type counts struct{ of map[string]int }
+
+func (c counts) Verify(_ verify.Problem, text string) verify.Verdict {
+	countLock.Lock()
+	defer countLock.Unlock()
+	c.of[text]++
+	return verify.Accept(text, "", "")
+}
