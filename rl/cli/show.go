@@ -23,19 +23,24 @@ func showCommand() *cli.Command {
 		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
 completions of one group; equal ones share a line, and episodes are told turn by turn. Those that
 grew as a tree stand below what they share, node by node, each node with the mean reward of the
-completions that go through it. With --tokens, prints what the step taught each token: ▲ more likely, ▼ less likely, = clipped; what
-an episode read stands in brackets. Steps count through all stages, as in metrics.jsonl. Tokens
+completions that go through it. With --tokens, prints what the step taught each token: ▲ more
+likely, ▼ less likely, = clipped; what an episode read stands in brackets. With --calls, prints
+what is kept in calls.jsonl: what tools that are not pure and programs of others answered, episode
+by episode. Steps count through all stages, as in metrics.jsonl. Tokens
 are recorded in one of every token_every steps. --json writes the lines of the run's logs:
-completions, or tokens with --tokens.
+completions, tokens with --tokens, or calls with --calls.
 
 Examples:
    rlzero show runs/first                              the newest step
    rlzero show runs/first --step 1931 --group 4
-   rlzero show runs/first --step 1931 --group 4 --tokens`,
+   rlzero show runs/first --step 1931 --group 4 --tokens
+   rlzero show runs/first --calls --failed`,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "step", Usage: "step, counted through all stages", DefaultText: "the newest"},
 			&cli.IntFlag{Name: "group", Usage: "group of the step, from 0", DefaultText: "all"},
 			&cli.BoolFlag{Name: "tokens", Usage: "show the tokens of --group"},
+			&cli.BoolFlag{Name: "calls", Usage: "show the calls of the run"},
+			&cli.BoolFlag{Name: "failed", Usage: "of --calls, those that were mistakes or had no answer"},
 			jsonFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -48,6 +53,12 @@ Examples:
 			}
 			if c.Bool("tokens") && !c.IsSet("group") {
 				return usagef("%s --tokens needs --group G", c.Command.HelpName)
+			}
+			if c.Bool("failed") && !c.Bool("calls") {
+				return usagef("%s --failed needs --calls", c.Command.HelpName)
+			}
+			if c.Bool("calls") {
+				return showCalls(c, args[0])
 			}
 			return show(c, args[0])
 		},
