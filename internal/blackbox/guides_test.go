@@ -101,6 +101,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero inspect kernels", ""},              // needs a driver that tells
 	{"rlzero judge RECIPE --in rows.jsonl", ""}, // of a recipe with a judge
 	{"rlzero judge RUN", ""},
+	{"rlzero rows RUN", ""}, // of a run that makes rows
 	{"rlzero page --out FILE.html RUN...", "rlzero page --out runs.html runs/grpo"},
 	{"rlzero page runs", ""}, // README.md runs it
 	{"rlzero receipt RUN", "rlzero receipt runs/grpo"},

@@ -77,6 +77,17 @@ func TestKill(t *testing.T) {
 		want, length := played.undisturbed(t)
 		killed(t, played, max(1, kills/4), rng, want, length)
 	})
+	t.Run("rows", func(t *testing.T) { // that the run makes, a model writes, and later steps draw
+		made := program
+		made.sets = []string{`stage.rl.make=[{rows = "drawn", where = "not right(task)", row = {question = "{question}", answer = "{answer}", numbers = "{row.numbers}", target = "{row.target}"}},
+			{rows = "said", each = "group", by = "policy", say = "{question}", max_tokens = 8, row = {prompt = "{question}", completion = "{said}"}}]`,
+			`stage.rl.source=[{rows = "drawn", share = 0.4}]`, "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
+		want, length := made.undisturbed(t)
+		if n := strings.Count(want["rows.jsonl"], "\n"); n < 100 || !strings.Contains(want["completions.jsonl"], `"prompt_id":"drawn/`) {
+			t.Fatalf("%d rows", n)
+		}
+		killed(t, made, max(1, kills/4), rng, want, length)
+	})
 	t.Run("tools", func(t *testing.T) { // programs in the box, whose answers a journal has
 		if runtime.GOOS != "linux" {
 			t.Skip("no box on " + runtime.GOOS)

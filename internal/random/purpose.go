@@ -25,6 +25,8 @@ const (
 	Contest                         // problems on which the policy and the best one so far are compared
 	Judge                           // answers that a judge writes
 	Branch                          // completions that go on from a fork of a tree
+	Made                            // texts that a model writes for rows
+	Rows                            // which made rows a step draws
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

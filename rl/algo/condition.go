@@ -13,22 +13,33 @@ import (
 // replay/store. It may name the method's parts and states and is evaluated after sampling; alone
 // says that it has to judge each group by itself.
 func (m Method) Condition(name, text string, alone bool, facts []formula.Fact) (*formula.Program, error) {
+	program, err := m.Drawn(name, text, formula.Group, true, facts)
+	if err != nil {
+		return nil, err
+	}
+	if over := program.OverGroups(name); alone && over != "" {
+		return nil, &formula.Error{Part: name, Text: "it has to judge each group by itself: " + over}
+	}
+	return program, nil
+}
+
+// Drawn compiles a formula of what was drawn that stands beside a method, as Condition does, with one value
+// for each group or completion, as level says, or a coarser one.
+func (m Method) Drawn(name, text string, level formula.Level, condition bool, facts []formula.Fact) (*formula.Program, error) {
 	program, err := m.beside(map[string]string{name: text}, facts)
 	if err != nil {
 		return nil, err
 	}
-	level, condition, _ := program.Level(name)
-	over := program.OverGroups(name)
+	statistic := map[formula.Level]string{formula.Group: "group_max(...)", formula.Completion: "mean(...)"}
+	own, holds, _ := program.Level(name)
 	wrong := ""
 	switch {
 	case program.OfUpdate(name):
 		wrong = "it is evaluated after sampling, and cannot read values of an update: " + program.UpdateWord(name)
-	case level > formula.Group:
-		wrong = fmt.Sprintf("one value for each %s where one for each group is wanted; write group_max(...) or another statistic around it", level)
-	case !condition:
+	case own > level:
+		wrong = fmt.Sprintf("one value for each %s where one for each %s is wanted; write %s or another statistic around it", own, level, statistic[level])
+	case condition && !holds:
 		wrong = "a number where a condition is wanted; write a comparison, such as group_max(reward) == 0"
-	case alone && over != "":
-		wrong = "it has to judge each group by itself: " + over
 	}
 	if wrong != "" {
 		return nil, &formula.Error{Part: name, Text: wrong}

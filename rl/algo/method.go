@@ -166,7 +166,7 @@ func (m Method) Beside(parameters map[string]float64) Method {
 }
 
 // Judging is the method with formulas that stand beside it, by name, such as conditions on groups: the
-// parts and parameters that they read are in force too. What is wrong with one [Method.Condition] and
+// parts and parameters that they read are in force too. What is wrong with one [Method.Drawn] and
 // [Method.Tree] say.
 func (m Method) Judging(conditions map[string]string) Method {
 	m.conditions = conditions

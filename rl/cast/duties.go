@@ -64,8 +64,8 @@ type want struct {
 	learns bool           // a stage trains it; of the policy nobody asks
 	from   int            // index of the first stage that trains or asks one that learns
 
-	judges bool            // it judges completions
-	writes *sample.Options // it writes what it says of them; nil: it does not, or it is the policy, which has an engine
+	judges bool            // it judges completions, or writes texts for rows
+	writes *sample.Options // it writes what it says; nil: it does not, or it is the policy, which has an engine
 }
 
 // wants lists the models that a recipe needs, in the order of the roles, the policy first, and then
@@ -109,7 +109,12 @@ func wants(r *recipe.Recipe) []want {
 		w.draws = name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
 		for _, j := range judging {
 			if w.judges = w.judges || j.Model == name; j.Model == name && j.Draws() && name != policyName {
-				w.writes = judgeEngine(r, judging, name)
+				w.writes = writerEngine(r, judging, name)
+			}
+		}
+		for _, by := range r.Writers() {
+			if w.judges = w.judges || by.Model == name; by.Model == name && name != policyName {
+				w.writes = writerEngine(r, judging, name)
 			}
 		}
 		if name == policyName || w.judges || w.texts || w.draws || w.learns || len(w.facts) > 0 {

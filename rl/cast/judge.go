@@ -15,7 +15,7 @@ import (
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// Judge is a member that judges completions.
+// Judge is a member that judges completions, or writes texts for rows.
 type Judge struct {
 	cast     *Cast
 	name     string
@@ -40,18 +40,23 @@ func (f folderModel) judging() (*model.Model, *hf.Head) { return f.model, f.head
 func (r *reference) judging() (*model.Model, *hf.Head)  { return r.model, nil }
 func (a *average) judging() (*model.Model, *hf.Head)    { return a.weights.Model, a.head }
 
-// judgeEngine are the options of the engine that a member writes judgements by.
-func judgeEngine(r *recipe.Recipe, judges []recipe.Judging, name string) *sample.Options {
+// writerEngine are the options of the engine that a member writes judgements and rows by.
+func writerEngine(r *recipe.Recipe, judges []recipe.Judging, name string) *sample.Options {
 	o := &sample.Options{Prefixes: sample.EveryPage}
 	for _, j := range judges {
 		if j.Model == name && j.Draws() {
 			o.Context, o.Sequences = max(o.Context, r.JudgeRoom(j)), max(o.Sequences, j.Votes, min(judgedAtOnce, r.SamplerSequences))
 		}
 	}
+	for _, w := range r.Writers() {
+		if w.Model == name {
+			o.Context, o.Sequences = max(o.Context, w.Room), max(o.Sequences, min(judgedAtOnce, r.SamplerSequences))
+		}
+	}
 	return o
 }
 
-// judgedAtOnce is how many answers of a judge are in flight, at most.
+// judgedAtOnce is how many answers of a judge or texts of a writer are in flight, at most.
 const judgedAtOnce = 64
 
 // openJudges makes what the judges of a recipe are asked by.
@@ -85,6 +90,11 @@ func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
 		for _, of := range r.Judges() {
 			if of.Model == w.name {
 				j.room = max(j.room, r.JudgeRoom(of))
+			}
+		}
+		for _, by := range r.Writers() {
+			if by.Model == w.name {
+				j.room = max(j.room, by.Room)
 			}
 		}
 		switch {

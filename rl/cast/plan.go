@@ -36,7 +36,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxDrawn(st))
-		if st.Kind != recipe.KindEval && !st.Skip {
+		if st.Learns() && !st.Skip {
 			s.optimizes = append(s.optimizes, learn.Rule(st.Optimizer.Rule))
 		}
 		switch st.Kind {
@@ -45,6 +45,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 			rows = max(rows, st.SFT.BatchSize*max(longest+readRows(r), groupRows(r, st)))
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
+			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
+		case recipe.KindMake:
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
 		}
 		widest = max(widest, r.Task.EvalSamples)
@@ -57,6 +59,11 @@ func sizesOf(r *recipe.Recipe) sizes {
 		s.positions = max(s.positions, r.JudgeRoom(j)+readRows(r))
 		if j.Model == policyName && j.Draws() { // by the engine of the run
 			longest, group = max(longest, r.JudgeRoom(j)), max(group, j.Votes)
+		}
+	}
+	for _, w := range r.Writers() {
+		if s.positions = max(s.positions, w.Room); w.Model == policyName {
+			longest = max(longest, w.Room)
 		}
 	}
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))

@@ -26,7 +26,7 @@ func commands() []*cli.Command {
 		name     string
 		commands []*cli.Command
 	}{
-		{"Train and watch", []*cli.Command{trainCommand(), compareCommand(), recipesCommand(), pageCommand(), showCommand(), watchCommand(),
+		{"Train and watch", []*cli.Command{trainCommand(), compareCommand(), recipesCommand(), pageCommand(), showCommand(), rowsCommand(), watchCommand(),
 			reportCommand(), metricsCommand(), receiptCommand(), workersCommand()}},
 		{"Models", []*cli.Command{modelCommand(), fitCommand(), chatCommand(), sampleCommand(), evalCommand(), scoreCommand(), serveCommand(), exportCommand(), inspectCommand()}},
 		{"Data and rewards", []*cli.Command{tasksCommand(), worldsCommand(), toolsCommand(), verifiersCommand(), verifyCommand(), judgeCommand(), auditCommand(), formulasCommand(), algorithmsCommand()}},

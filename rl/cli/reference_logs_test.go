@@ -15,7 +15,7 @@ import (
 // logPage is made of the types of the lines of a run's logs, as their source declares them.
 func logPage(p *markdown) {
 	files := map[string]string{} // by the name of the constant
-	for _, name := range []string{"line.go", "calls.go"} {
+	for _, name := range []string{"line.go", "calls.go", "made.go"} {
 		linesOf(p, filepath.Join("..", "record", name), files)
 	}
 }
@@ -90,7 +90,7 @@ func typeOf(e ast.Expr) string {
 		return "any value"
 	case *ast.Ident:
 		switch e.Name {
-		case "int", "uint32":
+		case "int", "uint32", "uint64":
 			return "whole number"
 		case "float64", "float32":
 			return "number"

@@ -37,7 +37,7 @@ var referencePages = []struct {
 	{"formulas.md", "Formulas", "The language of rewards, advantages, losses and filters: its rules, and every fact, function and named formula, as `rlzero formulas` prints them.", formulaPage},
 	{"algorithms.md", "Algorithms", "Every published method with its numbers and formulas, as `rlzero algorithms show NAME` prints it. The name is what `preset` in `[stage.algorithm]` takes.", algorithmPage},
 	{"metrics.md", "Metrics", "Every metric of `metrics.jsonl`: unit, meaning, and how to read it, as `rlzero metrics` prints them.", metricPage},
-	{"logs.md", "Logs", "Every key of the lines that a run writes to `completions.jsonl`, `tokens.jsonl`, `updates.jsonl`, `evaluations.jsonl`, `heldout.jsonl`, `schedule.jsonl`, `calls.jsonl` and `judgements.jsonl`. [Metrics](metrics.md) and [alerts](alerts.md) have pages of their own.", logPage},
+	{"logs.md", "Logs", "Every key of the lines that a run writes to `completions.jsonl`, `tokens.jsonl`, `updates.jsonl`, `evaluations.jsonl`, `heldout.jsonl`, `schedule.jsonl`, `calls.jsonl`, `judgements.jsonl` and `rows.jsonl`. [Metrics](metrics.md) and [alerts](alerts.md) have pages of their own.", logPage},
 	{"alerts.md", "Alerts", "The rules by which a run raises alerts, as `rlzero watch --rules` lists them. Each compares the run with itself, and names what to do.", alertPage},
 	{"verifiers.md", "Verifiers", "What each verifier accepts, its options and what it reads of a row, as `rlzero verifiers show NAME` prints it.", verifierPage},
 	{"tools.md", "Tools", "The tools that a policy may call before it answers, and their options, as `rlzero tools show NAME` prints them. A recipe has them in `[[task.tool]]`.", toolPage},

@@ -60,6 +60,13 @@ var table = []Metric{
 	{"reward/gap", "", "mean reward less mean truth, over the same completions",
 		"Its level says little, since the two may have other scales. A rise says that the reward is paid for something else."},
 
+	{"made/rows/NAME", "rows", "rows of a name that the step made, by [[stage.make]]",
+		"If it is 0 in every step, where never holds, or the rows are left out."},
+	{"made/left_out/NAME", "rows", "rows that were not made though where held: they hold a control token or nothing, are too long for the stage that draws them, lack a value, come from a held-out problem, or what a model wrote for them was cut off or is wrong by check",
+		"Should be far below made/rows/NAME."},
+	{"made/drawn", "prompts", "prompts of the step that come from made rows, by [[stage.source]]",
+		"Below share*prompts_per_step as long as there are no rows."},
+
 	{"judge/unread/NAME", "share of answers", "answers of a judge that cannot be read, such as those without a match, out of range, or cut",
 		"Should stay near 0. A completion of which too few answers are read is not scored; rlzero judge RUN --failed shows them."},
 	{"judge/cached_share", "share of questions", "questions that a judge had answered before, by the same weights. In timing.jsonl: a resumed run has forgotten them",
@@ -294,7 +301,7 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	for _, family := range []string{"reward/term/", "judge/unread/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
+	for _, family := range []string{"reward/term/", "judge/unread/", "made/rows/", "made/left_out/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
 		if own, cut := strings.CutPrefix(name, family); cut {
 			if !ownName.MatchString(own) {
 				return p, false

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/braces"
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -32,14 +33,8 @@ type Columns struct {
 // compiled are columns that were checked.
 type compiled struct {
 	Columns
-	template []piece
+	template []braces.Piece
 	pattern  *regexp.Regexp // nil for none
-}
-
-// piece is a part of a template: text, or a column.
-type piece struct {
-	text   string
-	column bool
 }
 
 // compile checks columns without a row.
@@ -50,7 +45,7 @@ func (c Columns) compile() (*compiled, error) {
 		if c.Prompt != "" {
 			return nil, fmt.Errorf("prompt and prompt_template are both given: remove one of them")
 		}
-		if out.template, err = parseTemplate(c.Template); err != nil {
+		if out.template, err = braces.Parse(c.Template, "column"); err != nil {
 			return nil, fmt.Errorf("prompt_template: %w", err)
 		}
 	}
@@ -63,33 +58,6 @@ func (c Columns) compile() (*compiled, error) {
 		}
 	}
 	return out, nil
-}
-
-// parseTemplate splits a template at the columns in braces. Doubled braces stand for
-// themselves.
-func parseTemplate(text string) ([]piece, error) {
-	var out []piece
-	plain := ""
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case (c == '{' || c == '}') && i+1 < len(text) && text[i+1] == c:
-			plain += text[i : i+1]
-			i++
-		case c == '{':
-			end := strings.IndexByte(text[i:], '}')
-			if end < 2 {
-				return nil, fmt.Errorf("the brace at byte %d names no column; accepted: {COLUMN}, and {{ for a brace", i+1)
-			}
-			out = append(out, piece{text: plain}, piece{text: text[i+1 : i+end], column: true})
-			plain = ""
-			i += end
-		case c == '}':
-			return nil, fmt.Errorf("the brace at byte %d closes nothing; write }} for a brace", i+1)
-		default:
-			plain += text[i : i+1]
-		}
-	}
-	return append(out, piece{text: plain}), nil
 }
 
 // lookup finds a column of a row.
@@ -175,11 +143,11 @@ func (c *compiled) apply(row table.Row) ([]byte, error) {
 	if c.Template != "" {
 		var b strings.Builder
 		for _, p := range c.template {
-			if !p.column {
-				b.WriteString(p.text)
+			if !p.Braced {
+				b.WriteString(p.Text)
 				continue
 			}
-			raw, err := lookup(row, p.text)
+			raw, err := lookup(row, p.Text)
 			if err != nil {
 				return nil, fmt.Errorf("prompt_template: %w", err)
 			}

@@ -43,6 +43,7 @@ func leak(heldOut, training string) error {
 type HeldOut struct {
 	known map[string]bool
 	of    func(row verify.Problem) string // what tells problems apart
+	like  map[string]bool                 // the same, white space folded, and the IDs
 }
 
 // TextsOf are held-out problems that their texts tell apart.
@@ -55,10 +56,12 @@ func IDsOf(heldOut []verify.Problem) HeldOut {
 }
 
 func knownBy(heldOut []verify.Problem, of func(row verify.Problem) string) HeldOut {
-	h := HeldOut{map[string]bool{}, of}
+	h := HeldOut{map[string]bool{}, of, map[string]bool{}}
 	for _, row := range heldOut {
 		h.known[of(row)] = true
+		h.like[folded(of(row))], h.like[folded(row.ID)] = true, true
 	}
+	delete(h.like, "")
 	return h
 }
 
@@ -69,6 +72,17 @@ func (h HeldOut) Refuse(training ...verify.Problem) error {
 	}
 	for _, row := range training {
 		if name := h.of(row); h.known[name] {
+			return leak(name, name)
+		}
+	}
+	return nil
+}
+
+// Like returns ErrLeak for a made row whose question is that of a held-out problem, white space apart, or
+// that was made from one. from is what the row says of that: the ID of a problem, or its question.
+func (h HeldOut) Like(row verify.Problem, from string) error {
+	for _, name := range []string{identity(row), from} {
+		if h.like[folded(name)] {
 			return leak(name, name)
 		}
 	}

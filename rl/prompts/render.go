@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/braces"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
@@ -168,25 +169,25 @@ func (r *Renderer) Asked(row verify.Problem, text string) ([]int, error) {
 
 // Filled is a text with members of a row in braces: {question}, {answer}, {id}, and those of its columns.
 func Filled(row verify.Problem, text string) (string, error) {
-	pieces, err := parseTemplate(text)
+	pieces, err := braces.Parse(text, "column")
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for _, p := range pieces {
-		if !p.column {
-			b.WriteString(p.text)
+		if !p.Braced {
+			b.WriteString(p.Text)
 			continue
 		}
-		if raw, there := row.Metadata[p.text]; there {
+		if raw, there := row.Metadata[p.Text]; there {
 			b.WriteString(textOf(raw))
 			continue
 		}
-		if p.text == "id" {
+		if p.Text == "id" {
 			b.WriteString(row.ID)
 			continue
 		}
-		member, why := row.Text(p.text)
+		member, why := row.Text(p.Text)
 		if why != "" {
 			return "", errors.New(why)
 		}

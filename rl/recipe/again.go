@@ -77,9 +77,10 @@ func (s *Stage) Reprompts() bool {
 }
 
 // conditions are the formulas beside the method of the stage that are evaluated after sampling, by name:
-// conditions on groups, and those of a tree.
+// conditions on groups, those of a tree, and of what the stage makes.
 func (s *Stage) conditions() map[string]string {
-	all := map[string]string{whenPart: s.SecondChance.When, storePart: s.Replay.Store}
+	all := s.madeFormulas()
+	all[whenPart], all[storePart] = s.SecondChance.When, s.Replay.Store
 	if s.Grows() {
 		all[algo.TreeAt], all[algo.TreeChoose] = s.Tree.At, s.Tree.Choose
 	}
@@ -96,12 +97,11 @@ func (s *Stage) Condition(name string) (*formula.Program, error) {
 	if text == "" {
 		return nil, nil
 	}
-	all := func(string) bool { return true }
-	return s.Algorithm.method(algo.Method{}, all).Condition(name, text, name == whenPart, s.facts())
+	return s.method().Condition(name, text, name == whenPart, s.facts())
 }
 
-// Reads are the facts that the formulas of an rl stage read after sampling: those of its method, of
-// its conditions on groups, and of its tree. What the reward reads is known to its program.
+// Reads are the facts that the formulas of a stage read after sampling: those of its method, of its
+// conditions on groups, of its tree, and of what it makes. What the reward reads is known to its program.
 func (s *Stage) Reads() ([]string, error) {
 	method, err := s.Compiled()
 	if err != nil {
@@ -122,6 +122,13 @@ func (s *Stage) Reads() ([]string, error) {
 		return nil, err
 	}
 	reads = append(reads, more...)
+	makes, err := s.Makes()
+	if err != nil {
+		return nil, err
+	}
+	for i := range makes {
+		reads = append(reads, makes[i].needs()...)
+	}
 	reads = slices.DeleteFunc(reads, func(name string) bool { _, state := method.Method.State[name]; return state })
 	slices.Sort(reads)
 	return slices.Compact(reads), nil

@@ -93,8 +93,16 @@ func (a Algorithm) states() map[string]algo.State {
 // Compiled is the method of a stage of a recipe that was loaded, over the facts that
 // the stage supplies.
 func (s *Stage) Compiled() (*algo.Algorithm, error) {
-	all := func(string) bool { return true }
-	return s.Algorithm.method(algo.Method{Name: s.Algorithm.Preset}, all).Judging(s.conditions()).Compile(s.facts())
+	return s.method().Judging(s.conditions()).Compile(s.facts())
+}
+
+// method is what a stage of a recipe that was loaded computes.
+func (s *Stage) method() algo.Method {
+	base := algo.Method{Name: s.Algorithm.Preset}
+	if s.Kind == KindMake {
+		base.Formulas = map[string]string{"loss": "0"} // nothing is learned; the metrics of every method are there
+	}
+	return s.Algorithm.method(base, func(string) bool { return true })
 }
 
 // Reading is what a stage that samples or compares computes, for people: in a line, and formula
@@ -132,7 +140,7 @@ func (s *Stage) facts() []formula.Fact {
 	if s.Kind == KindPreference {
 		models = append(models, algo.LabelFact())
 	}
-	if s.Kind != KindRL {
+	if !s.Draws() {
 		return append(algo.RowFacts(), models...)
 	}
 	facts := append(algo.RunFacts(), models...)
@@ -158,7 +166,7 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 	value, there := t["algorithm"]
 	table, ok := value.(map[string]any)
 	switch {
-	case s.Kind == KindEval:
+	case !s.Learns():
 		if there {
 			d.Fail(at, "%s is a table of stages that learn; this one is of kind %s", d.Name(at), s.Kind)
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/settings"
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
@@ -236,8 +235,7 @@ func (s *Stage) Beside() []string {
 // Before are the formulas of an rl stage that are evaluated before a step is sampled. The
 // names of their parts are numbers/KEY, curriculum/KEY and settings/NAME.
 func (s *Stage) Before() (*formula.Program, error) {
-	all := func(string) bool { return true }
-	facts := s.Algorithm.method(algo.Method{}, all).PromptFacts()
+	facts := s.method().PromptFacts()
 	return formula.Compile(formula.Text{Parts: s.beforeParts(), Earlier: true}, facts)
 }
 

@@ -37,7 +37,7 @@ func (r *Recipe) Judges() []Judging {
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		for _, v := range st.Verifiers {
-			if v.Verifier == judge.Name && !st.Skip && st.Kind == KindRL {
+			if v.Verifier == judge.Name && !st.Skip && st.Draws() {
 				add(v.Options, st, v.Name)
 			}
 		}
@@ -79,7 +79,7 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 func (s *Stage) judgedBy() []string {
 	var out []string
 	for _, v := range s.Verifiers {
-		if name, _ := v.Options["model"].(string); v.Verifier == judge.Name && !s.Skip && s.Kind == KindRL {
+		if name, _ := v.Options["model"].(string); v.Verifier == judge.Name && !s.Skip && s.Draws() {
 			out = append(out, name)
 		}
 	}

@@ -44,7 +44,19 @@ func Keys() []Key {
 	var expected Expectation
 	settings.SetDefaults(&expected, "")
 	collect(&keys, "expect", &expected, "")
-	collect(&keys, "stage.verifier", &reward.Verifier{}, KindRL)
+	for _, kind := range []string{KindRL, KindMake} {
+		collect(&keys, "stage.verifier", &reward.Verifier{}, kind)
+	}
+	var made Making
+	settings.SetDefaults(&made, "")
+	for _, kind := range []string{KindRL, KindMake} {
+		collect(&keys, "stage.make", &made, kind)
+	}
+	var source rowSource
+	settings.SetDefaults(&source, "")
+	for _, kind := range []string{KindSFT, KindPreference, KindRL, KindMake} {
+		collect(&keys, "stage.source", &source, kind)
+	}
 	var tables []string
 	for _, k := range keys {
 		tables = append(tables, k.Table)

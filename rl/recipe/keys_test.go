@@ -38,6 +38,9 @@ verifier = "format"
 kind = "eval"
 `
 
+// makes is everyKind with a stage that makes rows before the others.
+var makes = strings.Replace(everyKind, "[[stage]]\n", "[[stage]]\nkind = \"make\"\n[[stage.make]]\nrows = \"kept\"\nrow = {question = \"{question}\"}\n[[stage]]\n", 1)
+
 // withTool sets a task with a tool, which has further keys.
 func withTool(key string, own ...string) string {
 	tool := strings.Join(append([]string{`tool = "calculator"`, `shown = "{id}"`}, own...), ", ")
@@ -105,8 +108,20 @@ func TestKeys(t *testing.T) {
 				}
 				set[0] += "}]"
 			}
+			if k.Table == "stage.make" {
+				set = []string{"stage." + kind + ".make=[{rows = \"kept\", row = {question = \"{question}\"}, " + k.Key + " = " + value + "}]"}
+			}
+			source := "source=[{rows = \"kept\", " + k.Key + " = " + value + "}]"
+			if k.Table == "stage.source" {
+				set = []string{"stage." + kind + "." + source, "stage.sft.max_tokens=9"}
+			}
 			text := everyKind
-			if kind == KindPreference {
+			if kind == KindMake || k.Table == "stage.source" {
+				text = makes
+			}
+			if k.Table == "stage.source" && kind == KindPreference {
+				text, set = makes+"[[stage]]\nkind = \"preference\"\n", []string{"stage.preference." + source}
+			} else if kind == KindPreference {
 				text = fromRows
 			}
 			if k.Table == "task.world" {
@@ -132,7 +147,7 @@ func TestKeys(t *testing.T) {
 				}
 				continue
 			}
-			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" {
+			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" && key != "row" {
 				walk(inner, t)
 			}
 			for _, t := range settings.Tables(value) {
@@ -148,7 +163,7 @@ func TestKeys(t *testing.T) {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

@@ -147,7 +147,7 @@ func (s *Stage) Facts() []string {
 
 // Texts are the texts that the reward of a stage, and its truth, have models score.
 func (s *Stage) Texts() []reward.Ask {
-	if s.Skip || s.Kind != KindRL {
+	if s.Skip || !s.Draws() {
 		return nil
 	}
 	return append(reward.AsksOf(s.Reward, s.Verifiers, s.models...), reward.AsksOf(s.Truth, s.Verifiers, s.models...)...)
@@ -174,7 +174,7 @@ func (s *Stage) Measure() (*reward.Program, error) {
 func (s *Stage) Asks(name string) bool {
 	facts := s.Facts()
 	return slices.Contains(facts, name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
-		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name)
+		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name)
 }
 
 var modelName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -342,7 +342,7 @@ func (d decoder) prompted(r *Recipe, st *Stage) {
 		}
 		p := settings.Path{"models", name, "prompt"}
 		switch {
-		case st.Kind != KindRL:
+		case !st.Draws():
 			d.Fail(p, "models.%s.prompt: stage %s is of kind %s, whose rows have prompts of their own; accepted: a model without a prompt there", name, st.Name, st.Kind)
 		case st.played:
 			d.Fail(p, "models.%s.prompt does not go with a task that is played in turns", name)

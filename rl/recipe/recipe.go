@@ -293,7 +293,7 @@ func (t Task) Episodic() tasks.Episodic {
 // alone and nobody has named what judges completions. A run that samples and names none
 // gets the verifier that fits its rows when they are opened.
 func (r *Recipe) Samples() bool {
-	return !r.Task.FromData() || r.Task.World.Given() || r.Task.Verifier != "" || slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Kind == KindRL || s.Kind == KindEval })
+	return !r.Task.FromData() || r.Task.World.Given() || r.Task.Verifier != "" || slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Draws() || s.Kind == KindEval })
 }
 
 // label is what messages call the task.
@@ -320,7 +320,7 @@ func (r *Recipe) MaxCompletion(st *Stage) int {
 		return max(longest, r.Task.TurnTokens())
 	}
 	for i := range r.Stages {
-		if st.Kind != KindRL {
+		if !st.Draws() {
 			longest = max(longest, r.Stages[i].Sampling.MaxCompletionTokens)
 		}
 	}
@@ -353,17 +353,19 @@ const (
 	KindSFT        = "sft"        // imitation of the task's demonstrations or of rows of data
 	KindPreference = "preference" // learning from rows of data which completions are better
 	KindRL         = "rl"         // reinforcement learning
+	KindMake       = "make"       // completions are drawn and judged, rows are made of them, and nothing is learned
 	KindEval       = "eval"       // an evaluation on all held-out problems, as after every stage
 )
 
-var kinds = []string{KindSFT, KindPreference, KindRL, KindEval}
+var kinds = []string{KindSFT, KindPreference, KindRL, KindMake, KindEval}
 
 // Stage is a part of a run, with an optimizer state of its own.
 type Stage struct {
 	// sft: imitation of the task's demonstrations or of rows of data; preference: learning from rows of
-	// data which completion is better; rl: reinforcement learning; eval: an evaluation on all held-out
-	// problems, as after every stage
-	Kind string `toml:"kind" choice:"sft,preference,rl,eval"`
+	// data which completion is better; rl: reinforcement learning; make: completions are drawn and judged,
+	// rows are made of them, and nothing is learned; eval: an evaluation on all held-out problems, as after
+	// every stage that learns
+	Kind string `toml:"kind" choice:"sft,preference,rl,make,eval"`
 
 	// name of the stage in overrides and logs; default: its kind
 	Name string `toml:"name"`
@@ -383,14 +385,21 @@ type Stage struct {
 	Truth string `toml:"truth" in:"rl" of:"truth"`
 
 	// steps between two checkpoints; 0: only at the end of the stage
-	CheckpointEvery int `toml:"checkpoint_every" in:"sft,preference,rl" range:"[0,inf)" unit:"steps" default:"100" default_rl:"10"`
+	CheckpointEvery int `toml:"checkpoint_every" in:"sft,preference,rl,make" range:"[0,inf)" unit:"steps" default:"100" default_rl:"10"`
 
 	// how the weights follow the gradient: AdamW (arXiv 1711.05101) or another rule, with clipping of
 	// the global gradient norm
 	Optimizer Optimizer `toml:"optimizer" in:"sft,preference,rl"`
 
 	// how completions are sampled
-	Sampling Sampling `toml:"sampling" in:"rl"`
+	Sampling Sampling `toml:"sampling" in:"rl,make"`
+
+	// rows that are made of what the steps draw
+	Make []Making `toml:"make" in:"rl,make"`
+
+	// made rows that the stage learns from, or whose problems it draws
+	Sources []rowSource `toml:"source" in:"sft,preference,rl,make"`
+
 	// what happens to groups for which keep of the method is false
 	Refill refill `toml:"refill" in:"rl"`
 
@@ -503,16 +512,16 @@ type SFT struct {
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
 	// steps of the stage, each one rollout or one update
-	Steps int `toml:"steps" in:"preference,rl" range:"[1,1000000000]" unit:"steps" default:"100"`
+	Steps int `toml:"steps" in:"preference,rl,make" range:"[1,1000000000]" unit:"steps" default:"100"`
 
 	// the stage ends after the step in which it has sampled this many tokens; 0: no such limit
-	MaxSampledTokens int `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens"`
+	MaxSampledTokens int `toml:"max_sampled_tokens" in:"rl,make" range:"[0,inf)" unit:"tokens"`
 
 	// prompts of a step, with one group each
-	PromptsPerStep int `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" default:"32"`
+	PromptsPerStep int `toml:"prompts_per_step" in:"rl,make" range:"[1,65536]" unit:"prompts" default:"32"`
 
 	// completions of each prompt
-	GroupSize int `toml:"group_size" range:"[1,65536]" unit:"completions" default:"8"`
+	GroupSize int `toml:"group_size" in:"rl,make" range:"[1,65536]" unit:"completions" default:"8"`
 
 	// updates of the weights per step, each on its share of the prompts
 	UpdatesPerRollout int `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" default:"1"`
@@ -533,13 +542,13 @@ type RL struct {
 	EMADecay float64 `toml:"ema_decay" range:"[0,1)" default:"0.99"`
 
 	// formula that gives the reward of a completion; rlzero formulas explains the language
-	Reward string `toml:"reward" default:"task"`
+	Reward string `toml:"reward" in:"rl,make" default:"task"`
 
 	// verifiers that the reward can name, besides the task's own
-	Verifiers []reward.Verifier `toml:"verifier"`
+	Verifiers []reward.Verifier `toml:"verifier" in:"rl,make"`
 
 	// largest share of completions without a score in a step; above it the run stops
-	MaxNotScored float64 `toml:"max_not_scored" range:"[0,1]" default:"0.5"`
+	MaxNotScored float64 `toml:"max_not_scored" in:"rl,make" range:"[0,1]" default:"0.5"`
 
 	// steps between two evaluations on held-out problems; 0: none before the end of the stage
 	EvalEvery int `toml:"eval_every" range:"[0,inf)" unit:"steps" default:"10"`
@@ -548,7 +557,7 @@ type RL struct {
 	EvalProblems int `toml:"eval_problems" range:"[1,1000000]" unit:"problems" default:"128"`
 
 	// the run shows a completion every so many steps; 0: none
-	SampleEvery int `toml:"sample_every" range:"[0,inf)" unit:"steps" default:"10"`
+	SampleEvery int `toml:"sample_every" in:"rl,make" range:"[0,inf)" unit:"steps" default:"10"`
 
 	// tokens.jsonl records what a step taught each token, and what the recipe's own parts came to
 	// there, every so many steps from the first on; 0: never
@@ -583,11 +592,11 @@ type Sampling struct {
 // evaluation after it. A stage that samples nothing itself has those of the first stage
 // that does.
 func (r *Recipe) Stops(st *Stage) Sampling {
-	if st.Kind == KindRL {
+	if st.Draws() {
 		return st.Sampling
 	}
 	for i := range r.Stages {
-		if r.Stages[i].Kind == KindRL {
+		if r.Stages[i].Draws() {
 			return r.Stages[i].Sampling
 		}
 	}

@@ -67,7 +67,7 @@ func sameAgain(t *testing.T, r *Recipe) {
 
 // listsGiven makes lists that are absent empty ones, as they are after reading.
 func listsGiven(s *Stage) {
-	s.Verifiers = append([]reward.Verifier{}, s.Verifiers...)
+	s.Verifiers, s.Make, s.Sources = append([]reward.Verifier{}, s.Verifiers...), append([]Making{}, s.Make...), append([]rowSource{}, s.Sources...)
 }
 
 // TestResolvedSaysEverything: each key that a recipe may have is in some
@@ -79,7 +79,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
 	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}}
-	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, candidates, taught, crowned, {Kind: KindEval}}}
+	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}, Make: []Making{{}}, Sources: []rowSource{{}}}, candidates, taught, crowned, {Kind: KindEval}}}
 	calculator, _ := tools.Lookup("calculator")
 	inTurns, err := tasks.New("guess")
 	if err != nil {
@@ -107,6 +107,8 @@ func TestResolvedSaysEverything(t *testing.T) {
 	check(reflect.ValueOf(Expectation{}))
 	check(reflect.ValueOf(Member{}))
 	check(reflect.ValueOf(Tool{}))
+	check(reflect.ValueOf(Making{}))
+	check(reflect.ValueOf(rowSource{}))
 }
 
 // TestRoundTrip: random recipes, written and read, are the same.
@@ -305,9 +307,9 @@ var faults = []struct{ name, old, new, want string }{
 	{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:11:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e12"},
 	{"not a number", "init_std = 0.1", "init_std = nan", "FILE:12:1: model.init_std = nan is out of range; accepted: a number, above 0 and at most 10"},
 	{"task's range", "numbers = 4", "numbers = 0", "FILE:18:1: task.settings.numbers = 0 is out of range; accepted: a whole number from 2 to 8"},
-	{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:24:1: stage.warm-up.group_size goes with kind = \"rl\"; this table has kind = \"sft\""},
-	{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft? (accepted: sft, preference, rl, eval)`},
-	{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, preference, rl, eval"},
+	{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:24:1: stage.warm-up.group_size goes with kind = \"rl\" or \"make\"; this table has kind = \"sft\""},
+	{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft? (accepted: sft, preference, rl, make, eval)`},
+	{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, preference, rl, make, eval"},
 	{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo? (accepted: ` + strings.Join(algo.MethodNames(), ", ") + ")"},
 	{"preset of another trainer", `preset = "grpo"`, `preset = "aot"`, `FILE:36:1: stage.rl.algorithm.preset: there is no preset aot: AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair`},
 	{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown? (rlzero tasks lists them all)`},
@@ -349,7 +351,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
 	{"table of a stage at the top", "[[stage]]\nname = \"warm-up\"", "[sampling]\ntop_k = 3\n[[stage]]\nname = \"warm-up\"", "FILE:21:2: sampling belongs to a stage: write [stage.sampling] below a [[stage]]"},
 	{"key of a stage at the top", "seed = 1", "seed = 1\nsteps = 3", "FILE:3:1: steps belongs to a stage: write steps = ... below a [[stage]]"},
-	{"no kind beside other stages", "kind = \"rl\"", "", "stage 1 has no kind; accepted: sft, preference, rl, eval; one that changes a stage of base has its name: warm-up"},
+	{"no kind beside other stages", "kind = \"rl\"", "", "stage 1 has no kind; accepted: sft, preference, rl, make, eval; one that changes a stage of base has its name: warm-up"},
 	{"a fact in place of a formula", "clip_high = 0.28", "clip_high = 0.28\nreward = \"2*task\"", "FILE:38:1: stage.rl.algorithm.reward: reward is a fact (the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one), which no formula can replace; choose another name"},
 	{"text without quotes", "preset = \"grpo\"", "preset = grpo", "FILE:36:10: expected value but found \"grpo\" instead; text stands in quotes"},
 	{"no gradient", "clip_high = 0.28", "policy = \"grpo\"", "FILE:38:1: stage.rl.algorithm.loss: the loss reads none of logp, entropy, uniform_logp and value, so it has no gradient; write one that does, such as policy = \"reinforce\""},

@@ -37,6 +37,7 @@ func (d decoder) recipe() *Recipe {
 	d.task(&r.Task)
 	d.models(&r)
 	d.stageList(&r)
+	d.sourced(&r)
 	d.teaching(&r)
 	if d.Failed() == 0 {
 		d.members(&r)
@@ -68,7 +69,7 @@ func (d decoder) misplaced(r *Recipe) []string {
 
 // noHomes are tables whose keys nobody means by a bare name: lists, and formulas in place of
 // numbers.
-var noHomes = []string{"models.NAME", "task.source", "task.tool", "stage.verifier", "stage.numbers", "stage.expect", "expect"}
+var noHomes = []string{"models.NAME", "task.source", "task.tool", "stage.verifier", "stage.make", "stage.source", "stage.numbers", "stage.expect", "expect"}
 
 // homes are the full names of a key, those of stages that learn from rewards first.
 func (d decoder) homes(key string) []string {
@@ -370,9 +371,14 @@ func (d decoder) teaching(r *Recipe) {
 	}
 	name, maxPrompt := r.Task.label(), settings.Path{"task", "max_prompt_tokens"}
 	for i, st := range r.Stages {
-		if st.Kind == KindPreference && !r.Task.FromData() {
+		if st.Kind == KindPreference && !r.Task.FromData() && !st.OfRows() {
 			p := settings.Path{"stage", strconv.Itoa(i), "kind"}
-			d.Fail(p, "%s = %q needs rows with chosen and rejected, which task %s does not have: give them with task.data, or make pairs from samples of the policy, with a stage of kind %s and algorithm.preset = \"online_dpo\"", d.Name(p), KindPreference, name, KindRL)
+			d.Fail(p, "%s = %q needs rows with chosen and rejected, which task %s does not have: give them with task.data, let a stage of kind %s make them and draw them with [[stage.source]], or make pairs from samples of the policy, with a stage of kind %s and algorithm.preset = \"online_dpo\"", d.Name(p), KindPreference, name, KindMake, KindRL)
+		}
+	}
+	for i, st := range r.Stages {
+		if p := (settings.Path{"stage", strconv.Itoa(i), "max_tokens"}); st.Kind == KindSFT && len(st.Sources) > 0 && st.SFT.MaxTokens == 0 {
+			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: made rows have no fixed length", d.Name(p)), "--set %s=64", d.Name(p)))
 		}
 	}
 	if t := r.Task.Demonstrator(); t != nil {
@@ -411,7 +417,7 @@ func (d decoder) teaching(r *Recipe) {
 		case (st.Kind == KindSFT || st.Kind == KindPreference) && st.SFT.MaxTokens == 0:
 			p := at.With("max_tokens")
 			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: the rows of task.data have no fixed length", d.Name(p)), "--set %s=512", d.Name(p)))
-		case st.Kind != KindRL && r.Samples() && r.MaxCompletion(st) == 0:
+		case !st.Draws() && r.Samples() && r.MaxCompletion(st) == 0:
 			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe with only stages of kind %s and %s can leave out task.verifier, and samples nothing", name, KindRL, KindSFT, KindPreference)
 		}
 	}
@@ -457,7 +463,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.Fail(p, "%s = %v would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out", d.Name(p), s.SFT.ShowShare)
 	}
 	known := task.known()
-	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
+	if s.Draws() && s.Sampling.MaxCompletionTokens == 0 && known {
 		demonstrator := task.Demonstrator()
 		if demonstrator == nil {
 			p := at.With("sampling").With("max_completion_tokens")
@@ -466,18 +472,21 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		}
 		s.Sampling.MaxCompletionTokens = task.TurnTokens()
 	}
-	if s.Kind == KindRL {
+	if s.Draws() {
 		d.verifiers(s, at)
 		d.size(s, at)
 	}
 	if s.Kind != KindEval && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
 	}
-	if d.Failed() == before && s.Kind != KindEval {
+	if d.Failed() == before && s.Learns() {
 		d.ruled(s, at)
 	}
 	if d.Failed() == before && (s.Kind == KindRL || s.Kind == KindPreference) {
 		d.rate(s, at)
+	}
+	if d.Failed() == before && s.Draws() && known {
+		d.making(s, r, at)
 	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return

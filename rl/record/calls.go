@@ -3,10 +3,6 @@ package record
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 )
 
 // Call is a line of CallsFile: a call of a tool that is not pure, or what was answered to it. The
@@ -32,50 +28,18 @@ type Call struct {
 
 // Chained is a line whose sum follows that of the line before it; "" before the first.
 func (c Call) Chained(before string) (Call, error) {
+	var err error
 	c.Sum = ""
-	text, err := plain(c)
-	if err == nil {
-		c.Sum = sumOf(before, text)
-	}
+	c.Sum, err = chain(before, c)
 	return c, err
 }
 
-// plain is a line as a log writes it, without its end.
-func plain(c Call) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(c)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-func sumOf(before string, line []byte) string {
-	sum := sha256.Sum256(append([]byte(before), line...))
-	return hex.EncodeToString(sum[:])
-}
-
-// sumKey begins the sum of a line, which stands at its end.
-const sumKey = `,"sum":"`
+func (c Call) sum() string { return c.Sum }
 
 // EachCall calls do for the lines of a CallsFile, in order, and returns the sum of the last. A line
 // that is not what was written is refused, by its number: its sum, or that of the line before, is another.
 func EachCall(file string, do func(c Call) error) (sum string, err error) {
-	err = Raw(file, func(_ int, raw []byte) error {
-		c, err := decode[Call](file, raw)
-		if err != nil {
-			return err
-		}
-		text := raw
-		if at := bytes.LastIndex(raw, []byte(sumKey)); at >= 0 {
-			text = append(bytes.Clone(raw[:at]), '}')
-		}
-		if want := sumOf(sum, text); c.Sum != want {
-			return fmt.Errorf("the line, or one before it, is not as it was written: its sum is %q, and what stands there has %q", c.Sum, want)
-		}
-		sum = c.Sum
-		return do(c)
-	})
-	return sum, err
+	return eachChained(file, func(_ int, _ []byte, c Call) error { return do(c) })
 }
 
 // Compare orders calls by their place in the run, and an intent before its answer.

@@ -19,13 +19,14 @@ const (
 	CallsFile       = "calls.jsonl"      // of a run that has tools that are not pure
 	JudgementsFile  = "judgements.jsonl" // of a run that has judges
 	UpdatesFile     = "updates.jsonl"    // of a run that has a stage with several updates a step
+	MadeFile        = "rows.jsonl"       // of a run that makes rows
 )
 
 // Logs are the logs that equal runs write alike, and that a receipt has hashes of.
 var Logs = []string{MetricsFile, CompletionsFile, EvaluationsFile, HeldOutFile, TokensFile, AlertsFile}
 
 // SomeLogs are likewise, of the runs that have them.
-var SomeLogs = []string{ScheduleFile, UpdatesFile, CallsFile, JudgementsFile}
+var SomeLogs = []string{ScheduleFile, UpdatesFile, CallsFile, JudgementsFile, MadeFile}
 
 // Completion is a line of CompletionsFile: a completion that a step learned from.
 type Completion struct {

@@ -77,7 +77,7 @@ func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	}
 	for i := range full.Stages {
 		st := &full.Stages[i]
-		if st.Kind != recipe.KindRL {
+		if !st.Draws() {
 			continue
 		}
 		st.EvalProblems = min(st.EvalProblems, full.Task.EvalProblems)
@@ -111,7 +111,7 @@ func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) 
 	}
 	for i := range r.Stages {
 		st := &r.Stages[i]
-		if st.Kind != recipe.KindRL || st.Skip {
+		if !st.Draws() || st.Skip {
 			continue
 		}
 		program, err := st.Program()

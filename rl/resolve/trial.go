@@ -25,7 +25,7 @@ func try(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) (notes 
 	var rows []verify.Problem
 	for i := range r.Stages {
 		st := &r.Stages[i]
-		if st.Kind == recipe.KindEval || st.Skip || st.Algorithm.AsWritten {
+		if !st.Learns() || st.Skip || st.Algorithm.AsWritten {
 			continue
 		}
 		method, err := st.Compiled()

@@ -37,13 +37,14 @@ type logs struct {
 	judges      map[string][]string             // [stage] names of the verifiers whose verdicts a completion has; nil: no judge is among them
 	updates     record.Writer[record.Update]    // of a run that has a stage with several updates a step
 	pieces      func(ids []int) []string        // text that each token of a completion adds
+	made        madeLog                         // of a run that makes rows
 	open        []*store.Log
 }
 
 func openLogs(run *store.Run, r *recipe.Recipe, pieces func(ids []int) []string) (*logs, error) {
 	l := &logs{pieces: pieces}
 	var failed error
-	open := func(name string) func(v any) error {
+	opened := func(name string) *store.Log {
 		if failed != nil {
 			return nil
 		}
@@ -53,7 +54,13 @@ func openLogs(run *store.Run, r *recipe.Recipe, pieces func(ids []int) []string)
 			return nil
 		}
 		l.open = append(l.open, log)
-		return log.Append
+		return log
+	}
+	open := func(name string) func(v any) error {
+		if log := opened(name); log != nil {
+			return log.Append
+		}
+		return nil
 	}
 	l.metrics, l.timing = metrics.NewWriter(open(record.MetricsFile)), metrics.NewWriter(open(record.TimingFile))
 	l.completions = record.NewWriter[record.Completion](open(record.CompletionsFile))
@@ -76,6 +83,9 @@ func openLogs(run *store.Run, r *recipe.Recipe, pieces func(ids []int) []string)
 	if r.SeveralUpdates() {
 		l.updates = record.NewWriter[record.Update](open(record.UpdatesFile))
 	}
+	if r.MakesRows() {
+		l.made.log = opened(record.MadeFile)
+	}
 	return l, failed
 }
 
@@ -83,7 +93,7 @@ func openLogs(run *store.Run, r *recipe.Recipe, pieces func(ids []int) []string)
 func (l *logs) on(e event) error {
 	switch e.Kind {
 	case stepped:
-		return errors.Join(l.writeSchedule(e), l.writeUpdates(e), l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
+		return errors.Join(l.writeSchedule(e), l.writeUpdates(e), l.writeCompletions(e), l.made.write(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
 	case refused:
 		return l.writeCompletions(e)
 	case measured:

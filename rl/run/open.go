@@ -144,6 +144,9 @@ func (o *opening) collectors() error {
 		measuring := *drawing
 		p.HeldOut, err = train.NewHeldOut(p.Recipe, p.Source, &measuring)
 	}
+	if err == nil && p.Recipe.MakesRows() {
+		p.Rows = train.NewRows(p.Recipe, p.Prompts, p.HeldOut)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
@@ -324,6 +327,9 @@ func (o *opening) state() error {
 		return err
 	}
 	if err := r.folder.Rewind(o.found); err != nil {
+		return err
+	}
+	if err := r.readRows(); err != nil {
 		return err
 	}
 	if err := r.standing.resume(o.Dir, r.state.At.Total); err != nil {

@@ -147,7 +147,7 @@ func limitsOf(r *recipe.Recipe) (l prompts.Limits) {
 	}
 	for i := range r.Stages {
 		room := map[string]*int{recipe.KindSFT: &l.Lesson, recipe.KindPreference: &l.Choice}
-		if st := &r.Stages[i]; room[st.Kind] != nil && !st.Skip && r.Task.Demonstrator() == nil && (*room[st.Kind] == 0 || st.SFT.MaxTokens < *room[st.Kind]) {
+		if st := &r.Stages[i]; room[st.Kind] != nil && !st.Skip && !st.OfRows() && r.Task.Demonstrator() == nil && (*room[st.Kind] == 0 || st.SFT.MaxTokens < *room[st.Kind]) {
 			*room[st.Kind] = st.SFT.MaxTokens
 		}
 	}

@@ -127,7 +127,7 @@ func (r *run) next() {
 // runStage does the steps of a stage and the evaluation after it.
 func (r *run) runStage(ctx context.Context, st *recipe.Stage) error {
 	err := r.steps(ctx, st)
-	if err == nil {
+	if err == nil && st.Kind != recipe.KindMake { // after which the policy is what it was
 		err = r.measure(ctx, train.AfterStage, "after "+st.Name)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {

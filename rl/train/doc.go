@@ -3,7 +3,8 @@
 //	kind         a step
 //	sft          demonstrations ──> loss, gradient ──> update
 //	preference   better and worse completions ──> loss, gradient ──> update
-//	rl           plan ──> draw ──> ask ──> value ──> learn
+//	rl           plan ──> draw ──> ask ──> value ──> learn ──> make
+//	make         plan ──> draw ──> ask ──> value ──> make
 //	eval         no steps; like every stage it ends with an evaluation
 //
 // A step of an rl stage is five values. Each is made once, by one function:
@@ -44,6 +45,14 @@
 // weights, in every run. Where max_sampled_tokens ends the stage, some groups may have arrived that
 // no step learned from. The schedule does not name them, so two runs by the same schedule may
 // differ in them in the last checkpoints.
+//
+// # Made rows
+//
+// A maker (make.go) makes rows of the completions of a step, after its updates: it fills templates, and may
+// have a model write a text. The event has them, and the run writes them down. [Rows] (made.go) keeps them
+// as problems, and planners and stages of rows draw from it; a run that is resumed reads it from its file. So
+// a row is the same whoever made or read it, and both refuse what comes from a held-out problem, holds a
+// control token, or is too long for the stage that draws it.
 //
 // # Facts
 //

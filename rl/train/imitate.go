@@ -127,7 +127,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		if s.holdEnd < 0 && done >= cfg.HoldSteps {
 			s.holdEnd = done
 		}
-		if tested || done == s.Steps() {
+		if (tested || done == s.Steps()) && !s.stage.OfRows() { // held-out rows are the task's
 			var loss float64
 			loss, err = s.heldOutLoss()
 			e.Metrics["eval/loss"] = loss
@@ -148,7 +148,24 @@ func (s *imitation) shown(step int) ([]Completion, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
 		return s.lessons(step)
 	}
-	return demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
+	made, err := s.made(step)
+	if err != nil {
+		return nil, err
+	}
+	cs, err := s.lessonsOf(made)
+	n := s.stage.SFT.BatchSize
+	if err != nil || len(made) == n || s.stage.OfRows() {
+		return cs, err
+	}
+	more, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.index, step, n)
+	if err != nil {
+		return nil, err
+	}
+	cs = append(cs, more[:n-len(made)]...)
+	for i := range cs {
+		cs[i].Group = i
+	}
+	return cs, nil
 }
 
 // rate is the learning rate of a step, as a share of the full one.

@@ -3,12 +3,14 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
@@ -26,10 +28,27 @@ func newRowStage(p Parts, index int) (rowStage, error) {
 	return rowStage{p, learner{f, p.Cast}, &p.Recipe.Stages[index]}, err
 }
 
-// drawRows are the rows of a step.
+// made are the rows of a step that the run has made.
+func (s *rowStage) made(step int) ([]verify.Problem, error) {
+	if len(s.stage.Sources) == 0 {
+		return nil, nil
+	}
+	n := s.stage.SFT.BatchSize
+	rows := s.Rows.draw(s.stage, n, func(i int) *random.Rand {
+		return random.At(s.Recipe.Seed, random.Stream(random.Rows, s.index), uint64(step)*uint64(n)+uint64(i))
+	})
+	return rows, s.Rows.supplied(s.index)
+}
+
+// drawRows are the rows of a step: those that the run has made, then those of the task.
 func (s *rowStage) drawRows(step int) ([]verify.Problem, error) {
-	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, s.stage.SFT.BatchSize)
-	return rows, s.HeldOut.refuse(rows...)
+	made, err := s.made(step)
+	n := s.stage.SFT.BatchSize
+	if err != nil || len(made) == n || s.stage.OfRows() {
+		return made, err
+	}
+	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, n)[:n-len(made)]
+	return slices.Concat(made, rows), s.HeldOut.refuse(rows...)
 }
 
 // learn makes the update of a step from completions.
@@ -43,7 +62,11 @@ func (s *rowStage) learn(at Position, cs []Completion, lr float64) (*batch, meas
 
 // inRow says in which row of the data an error was found.
 func (s *rowStage) inRow(row verify.Problem, err error) error {
-	return fmt.Errorf("stage %s: %s: line %d: %w", s.stage.Name, s.Source.Name(), row.Line, err)
+	file := s.Source.Name()
+	if row.File == record.MadeFile {
+		file = row.File
+	}
+	return fmt.Errorf("stage %s: %s: line %d: %w", s.stage.Name, file, row.Line, err)
 }
 
 // written is a completion that stands in a row, with its prompt.

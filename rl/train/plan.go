@@ -21,6 +21,7 @@ import (
 type planner struct {
 	*facts
 	source  prompts.Source
+	rows    *Rows                         // that the run has made
 	refuse  func(...verify.Problem) error // a problem that is held out
 	program *formula.Program
 	whole   *recipe.Stage               // as the recipe has it
@@ -32,7 +33,7 @@ type planner struct {
 
 func newPlanner(p Parts, f *facts) (*planner, error) {
 	st := &p.Recipe.Stages[f.index]
-	l := &planner{facts: f, source: p.Source, refuse: p.HeldOut.refuse, whole: st, sources: map[string]prompts.Source{}}
+	l := &planner{facts: f, source: p.Source, rows: p.Rows, refuse: p.HeldOut.refuse, whole: st, sources: map[string]prompts.Source{}}
 	var err error
 	if l.program, err = st.Before(); err == nil && st.Lists() {
 		l.kept = map[string][]formula.Column{}
@@ -60,11 +61,18 @@ func (l *planner) plan(at Position, version, replay int) (Plan, error) {
 		return p, err
 	}
 	p.more = func(try, n int) ([]verify.Problem, error) {
-		problems, err := draw(try, n)
+		made, err := l.made(at, try, n)
+		if err != nil {
+			return nil, err
+		}
+		problems, err := draw(try, n-len(made))
 		if err == nil {
 			err = l.refuse(problems...)
 		}
-		return problems, err
+		if try == 0 && len(l.whole.Sources) > 0 {
+			p.Metrics["made/drawn"] = float64(len(made))
+		}
+		return slices.Concat(made, problems), err
 	}
 	p.Problems, err = p.more(0, p.stage.RL.PromptsPerStep-p.Stored)
 	if err == nil && l.whole.Curriculum.Completions != "" {
@@ -73,6 +81,18 @@ func (l *planner) plan(at Position, version, replay int) (Plan, error) {
 		}
 	}
 	return p, err
+}
+
+// made are the prompts of a draw that come from rows that the run has made.
+func (l *planner) made(at Position, try, n int) ([]verify.Problem, error) {
+	if len(l.whole.Sources) == 0 {
+		return nil, nil
+	}
+	first := uint64(at.Step*maxTries+try) * uint64(l.whole.RL.PromptsPerStep)
+	rows := l.rows.draw(l.whole, n, func(i int) *random.Rand {
+		return random.At(l.recipe.Seed, random.Stream(random.Rows, l.index), first+uint64(i))
+	})
+	return rows, l.rows.supplied(l.index)
 }
 
 // sizes are how many completions each problem of a step gets.

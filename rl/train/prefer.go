@@ -20,7 +20,7 @@ type preference struct{ rowStage }
 
 func newPreference(p Parts, index int) (Stage, error) {
 	l, err := newRowStage(p, index)
-	if n := len(p.HeldOut.Problems); err == nil && n < 2 && slices.Contains(l.method.Needs(), "mismatched") {
+	if n := len(p.HeldOut.Problems); err == nil && n < 2 && !l.stage.OfRows() && slices.Contains(l.method.Needs(), "mismatched") {
 		err = l.blamed(fmt.Errorf("%w: too few held-out rows: the method reads mismatched, a prompt with the completion of another row, when it is tested too; found %d, accepted: at least 2", lines.ErrInput, n))
 		err = hint.With(err, "raise task.eval_problems, or hold out more rows with task.held_out")
 	}
@@ -56,7 +56,7 @@ func (s *preference) Step(_ context.Context, at Position) (*Event, error) {
 		e.Metrics["policy/loss"] = m.loss
 	}
 	e.Timing = timesOf(e.Tokens, time.Since(began))
-	if done := at.Step + 1; done%s.stage.SFT.TestEvery == 0 || done == s.Steps() {
+	if done := at.Step + 1; (done%s.stage.SFT.TestEvery == 0 || done == s.Steps()) && !s.stage.OfRows() { // held-out rows are the task's
 		return e, s.test(at, e)
 	}
 	return e, nil

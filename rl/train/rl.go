@@ -26,6 +26,7 @@ type reinforcement struct {
 	asker   *asker
 	learner *learner
 	replay  *replay
+	maker   *maker // nil: it makes no rows
 	heldOut *HeldOut
 	told    string // the reason for not scoring that was told last
 }
@@ -42,6 +43,9 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	}
 	if s.replay.store, err = s.whole.Condition("replay/store"); err == nil {
 		s.planner, err = newPlanner(p, f)
+	}
+	if err == nil {
+		s.maker, err = newMaker(p, f)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: %w", s.whole.Name, err)
@@ -112,6 +116,11 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	}
 	if err := s.contest(context.WithoutCancel(ctx), at, e.Metrics); err != nil { // the step's updates have been made
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
+	}
+	if s.maker != nil {
+		if err := s.maker.into(context.WithoutCancel(ctx), v, e); err != nil {
+			return nil, err
+		}
 	}
 	e.Timing = times.row(time.Since(began))
 	s.judged(e.Timing)
@@ -248,9 +257,15 @@ func (s *reinforcement) notes(at Position, e *Event) {
 		s.told = u.commonest
 		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: not scored: %s", at.Step+1, u.commonest))
 	}
-	if every := s.whole.SampleEvery; every > 0 && at.Step%every == 0 {
-		c := &e.Completions[0]
-		v := c.Verdict()
-		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60)))
+	e.Notes = append(e.Notes, shownOf(s.whole, at, e.Completions)...)
+}
+
+// shownOf is a completion of a step, in one step of so many.
+func shownOf(st *recipe.Stage, at Position, cs []Completion) []string {
+	if every := st.SampleEvery; every == 0 || at.Step%every != 0 {
+		return nil
 	}
+	c := &cs[0]
+	v := c.Verdict()
+	return []string{fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60))}
 }

@@ -48,6 +48,7 @@ type Event struct {
 	Tokens      int              // trained
 	Notes       []string         // lines for people
 	Arrived     []record.Arrived // groups of the step, where the order is that of their arrival
+	Made        []record.Made    // rows that it made; their step, stage and sum are not set
 	Updates     []record.Update  // of the step, where a recipe makes several; their step and stage are not set
 }
 
@@ -68,6 +69,7 @@ type Parts struct {
 	Collector *rollout.Collector // draws what is trained on
 	HeldOut   *HeldOut           // has one of its own
 	Record    *Record
+	Rows      *Rows     // that the run has made; nil: no stage makes or draws any
 	Notes     []string  // for people, about the data and the recipe
 	Schedule  *Schedule // that steps with order = "arrival" follow as far as it goes; nil: none
 }
@@ -91,6 +93,7 @@ var kinds = map[string]func(p Parts, index int) (Stage, error){
 	recipe.KindSFT:        newImitation,
 	recipe.KindPreference: newPreference,
 	recipe.KindRL:         newReinforcement,
+	recipe.KindMake:       newMaking,
 	recipe.KindEval:       func(Parts, int) (Stage, error) { return measure{}, nil },
 }
 

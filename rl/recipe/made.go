@@ -1,0 +1,493 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/braces"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/verify/judge"
+)
+
+// Making are the keys of a [[stage.make]]: rows that are made of what the steps of a stage draw. They stand
+// in a file of the run, and a [[stage.source]] of the stage or of a later one draws them.
+type Making struct {
+	// name of the rows, by which rows of [[stage.source]] means them
+	Rows string `toml:"rows"`
+
+	// what a row is made of. completion: each completion; pair: the best and the worst completion of a
+	// prompt, where their rewards differ; group: each prompt
+	Each string `toml:"each" choice:"completion,pair,group" default:"completion"`
+
+	// condition on what a row is made of, such as "wrong(task)" or "group_std(task) > 0"; where it does not
+	// hold there is no row; "": it always holds
+	Where string `toml:"where"`
+
+	// columns of the row, each a text with names in braces, such as {prompt = "{question}", completion =
+	// "{completion}"}. Names: question, answer and row.NAME of the problem; completion; best and worst of a
+	// pair; extracted, the answer that the task's verifier found in a completion; said, what by has
+	// written; any other is a formula, whose number stands there. A column that is one name in braces has
+	// the value itself, such as a list of the row
+	Row map[string]any `toml:"row"`
+
+	// the model that writes a text for each row: policy, or a model of [models]; "": none
+	By string `toml:"by"`
+
+	// with by: what it is asked, a text with names in braces; with a chat template it is a message of the
+	// user
+	Say string `toml:"say"`
+
+	// with by: longest text
+	MaxTokens int `toml:"max_tokens" range:"[1,16777216]" unit:"tokens" default:"64"`
+
+	// with by: number by which the logits are divided; 0: the likeliest token
+	Temperature float64 `toml:"temperature" range:"[0,100]" default:"1"`
+
+	// with by: task, or a verifier of the stage. It judges the text as an answer to the problem, and only of a
+	// right one there is a row; "": nothing does
+	Check string `toml:"check"`
+
+	// rows of this name that are drawn from: the newest; 0: all
+	Most int `toml:"most" range:"[0,10000000]" unit:"rows"`
+}
+
+// rowSource are the keys of a [[stage.source]]: made rows that a stage learns from, or whose problems it
+// draws.
+type rowSource struct {
+	// name of the rows, which a [[stage.make]] of the stage or of an earlier one makes
+	Rows string `toml:"rows"`
+
+	// share of the rows or prompts of a step that come from here, as far as there are any; the others are
+	// those of the task
+	Share float64 `toml:"share" range:"(0,1]" default:"1"`
+
+	// take the newest rows, each once, in place of rows at random
+	Newest bool `toml:"newest"`
+}
+
+// Slot is a part of a template of a row: text, a name that stands for a text, or a formula.
+type Slot struct {
+	braces.Piece
+	Program *formula.Program // whose part Part it is; nil: it is no formula
+	Part    string
+}
+
+// Made is a [[stage.make]] whose formulas and templates were read.
+type Made struct {
+	Making
+	When    *formula.Program  // of the condition, its part Part; nil: it always holds
+	Part    string            //
+	Columns map[string][]Slot // of the row
+	Asked   []Slot            // of say; nil: nothing is said
+	Level   formula.Level     // of what a row is made of
+}
+
+// slotNames are the names of templates that stand for texts, with what they go with.
+var slotNames = map[string]func(m *Making) string{
+	"question":   func(*Making) string { return "" },
+	"answer":     func(*Making) string { return "" },
+	"completion": ofCompletion,
+	"extracted":  ofCompletion,
+	"best":       ofPair,
+	"worst":      ofPair,
+	"said": func(m *Making) string {
+		if m.By == "" {
+			return "goes with by, the model that says it"
+		}
+		return ""
+	},
+}
+
+func ofCompletion(m *Making) string {
+	if m.Each != "completion" {
+		return "goes with each = \"completion\""
+	}
+	return ""
+}
+
+func ofPair(m *Making) string {
+	if m.Each != "pair" {
+		return "goes with each = \"pair\""
+	}
+	return ""
+}
+
+// Draws says whether a stage draws completions to judge them.
+func (s *Stage) Draws() bool { return s.Kind == KindRL || s.Kind == KindMake }
+
+// Learns says whether a stage changes weights.
+func (s *Stage) Learns() bool { return s.Kind != KindEval && s.Kind != KindMake }
+
+// OfRows says whether all that a stage learns from are rows that the run has made.
+func (s *Stage) OfRows() bool {
+	sum := 0.0
+	for _, source := range s.Sources {
+		sum += source.Share
+	}
+	return sum >= 1
+}
+
+// Makes are the rows that a stage makes.
+func (s *Stage) Makes() ([]Made, error) {
+	var out []Made
+	var faults []error
+	for k := range s.Make {
+		m := Made{Making: s.Make[k], Part: makePart(k, "where"), Columns: map[string][]Slot{}, Level: formula.Group}
+		if m.Each == "completion" {
+			m.Level = formula.Completion
+		}
+		var err error
+		if m.Where != "" {
+			if m.When, err = s.drawn(m.Part, m.Where, m.Level, true); err != nil {
+				faults = append(faults, err)
+			}
+		}
+		if m.Say != "" {
+			if m.Asked, err = s.slots(&m, makePart(k, "say"), m.Say); err != nil {
+				faults = append(faults, err)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.Row)) {
+			text, _ := m.Row[name].(string)
+			if m.Columns[name], err = s.slots(&m, makePart(k, "row/"+name), text); err != nil {
+				faults = append(faults, err)
+			}
+		}
+		out = append(out, m)
+	}
+	return out, errors.Join(faults...)
+}
+
+// needs are the facts that it reads.
+func (m *Made) needs() []string {
+	var reads []string
+	add := func(program *formula.Program, part string) {
+		if program != nil {
+			reads = append(reads, program.Needs(part)...)
+		}
+	}
+	add(m.When, m.Part)
+	for _, slot := range m.Asked {
+		add(slot.Program, slot.Part)
+	}
+	for _, slots := range m.Columns {
+		for _, slot := range slots {
+			add(slot.Program, slot.Part)
+		}
+	}
+	return reads
+}
+
+// makePart names a formula of the k-th [[stage.make]].
+func makePart(k int, key string) string { return "make/" + strconv.Itoa(k) + "/" + key }
+
+// drawn compiles a formula of what was drawn.
+func (s *Stage) drawn(part, text string, level formula.Level, condition bool) (*formula.Program, error) {
+	return s.method().Drawn(part, text, level, condition, s.facts())
+}
+
+// slots reads a template.
+func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
+	pieces, err := braces.Parse(text, "name")
+	if err != nil {
+		return nil, &formula.Error{Part: part, Text: err.Error()}
+	}
+	var out []Slot
+	for i, p := range pieces {
+		slot := Slot{Piece: p}
+		goes, named := slotNames[p.Text]
+		switch {
+		case !p.Braced || plainMember.MatchString(p.Text):
+		case named:
+			why := goes(&m.Making)
+			if p.Text == "said" && strings.HasSuffix(part, "/say") {
+				why = "is what by answers to say"
+			}
+			if why != "" {
+				return nil, &formula.Error{Part: part, Line: 1, Column: p.At, Text: p.Text + " " + why}
+			}
+		default:
+			slot.Part = part + "/" + strconv.Itoa(i)
+			if slot.Program, err = s.drawn(slot.Part, p.Text, m.Level, false); err != nil {
+				var fault *formula.Error
+				if errors.As(err, &fault) && fault.Line <= 1 {
+					inside := *fault
+					inside.Line, inside.Column = 1, max(1, fault.Column)+p.At-1
+					if strings.HasPrefix(inside.Text, "unknown name") && inside.Near == "" {
+						inside.Text += "; texts: " + strings.Join(slices.Sorted(maps.Keys(slotNames)), ", ") + ", row.NAME"
+					}
+					err = &inside
+				}
+				return nil, err
+			}
+		}
+		out = append(out, slot)
+	}
+	return out, nil
+}
+
+// plainMember is a member of a row.
+var plainMember = regexp.MustCompile(`^row\.[A-Za-z_][A-Za-z0-9_]*$`)
+
+// madeFormulas are the formulas of what a stage makes, by part, as far as its templates can be read.
+func (s *Stage) madeFormulas() map[string]string {
+	all := map[string]string{}
+	for k := range s.Make {
+		if m := &s.Make[k]; m.Where != "" {
+			all[makePart(k, "where")] = m.Where
+		}
+		add := func(part string, value any) {
+			text, _ := value.(string)
+			pieces, _ := braces.Parse(text, "name") // what is wrong is told where the stage is read
+			for i, p := range pieces {
+				if _, named := slotNames[p.Text]; p.Braced && !named && !plainMember.MatchString(p.Text) {
+					all[part+"/"+strconv.Itoa(i)] = p.Text
+				}
+			}
+		}
+		add(makePart(k, "say"), s.Make[k].Say)
+		for name, text := range s.Make[k].Row {
+			add(makePart(k, "row/"+name), text)
+		}
+	}
+	return all
+}
+
+// Writing is a model that writes texts for rows.
+type Writing struct {
+	Model     string
+	Room      int // tokens of a question with its answer, at most
+	MaxTokens int
+}
+
+// Writers are the models that write texts for rows, in stages that are not left out.
+func (r *Recipe) Writers() []Writing {
+	var out []Writing
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if st.Skip || !st.Draws() {
+			continue
+		}
+		for _, m := range st.Make {
+			if m.By == "" {
+				continue
+			}
+			shown := 1
+			if m.Each == "pair" {
+				shown = 2
+			}
+			out = append(out, Writing{m.By, r.Task.MaxPromptTokens + shown*r.MaxDrawn(st) + len(m.Say) + m.MaxTokens, m.MaxTokens})
+		}
+	}
+	return out
+}
+
+// writtenBy are the models that write for rows in a stage.
+func (s *Stage) writtenBy() []string {
+	var out []string
+	for _, m := range s.Make {
+		if m.By != "" && !s.Skip && s.Draws() {
+			out = append(out, m.By)
+		}
+	}
+	return out
+}
+
+// MakesRows says whether some stage makes rows.
+func (r *Recipe) MakesRows() bool {
+	return slices.ContainsFunc(r.Stages, func(st Stage) bool { return !st.Skip && len(st.Make) > 0 })
+}
+
+// MostOf is how many rows of a name are drawn from at most; 0: all.
+func (r *Recipe) MostOf(rows string) int {
+	most := 0
+	for _, st := range r.Stages {
+		for _, m := range st.Make {
+			if m.Rows == rows && !st.Skip {
+				most = max(most, m.Most)
+			}
+		}
+	}
+	return most
+}
+
+// making checks what a stage makes of what it draws.
+func (d decoder) making(s *Stage, r *Recipe, at settings.Path) {
+	if s.Kind == KindMake && len(s.Make) == 0 {
+		d.Fail(at, "%s is of kind make and has no [[stage.make]], which says what it makes", d.Name(at))
+		return
+	}
+	failed := d.Failed()
+	for k := range s.Make {
+		d.makes(s, &s.Make[k], r, at.With("make").With(strconv.Itoa(k)))
+	}
+	if d.Failed() > failed {
+		return
+	}
+	if _, err := s.Makes(); err != nil {
+		d.madeFaults(err, at)
+	}
+}
+
+// makes checks the keys of a [[stage.make]] that are no formulas.
+func (d decoder) makes(s *Stage, m *Making, r *Recipe, at settings.Path) {
+	fail := func(key, format string, args ...any) {
+		d.Fail(at.With(key), "%s %s", d.Name(at.With(key)), fmt.Sprintf(format, args...))
+	}
+	if !modelName.MatchString(m.Rows) {
+		fail("rows", "= %q is not accepted; accepted: lower-case letters, digits and _, such as pairs", m.Rows)
+	}
+	asks := false
+	for _, name := range slices.Sorted(maps.Keys(m.Row)) {
+		text, ok := m.Row[name].(string)
+		p := at.With("row").With(name)
+		switch asks = asks || name == "question" || name == "prompt"; {
+		case !ok:
+			d.WrongType(p, m.Row[name], "a text with names in braces")
+		case strings.TrimSpace(text) == "":
+			d.Fail(p, "%s is empty, and so would be the column of every row; accepted: a text with names in braces, such as \"{question}\"", d.Name(p))
+		case !modelName.MatchString(name):
+			d.Fail(p, "%s: the name of a column is not accepted; accepted: lower-case letters, digits and _", d.Name(p))
+		}
+	}
+	switch {
+	case !asks:
+		fail("row", "has no prompt, which every row has; accepted: columns, such as {prompt = \"{question}\", completion = \"{completion}\"}")
+	case m.Each == "pair" && s.GroupSize < 2:
+		fail("each", "= \"pair\" needs a group_size of at least 2; found %d", s.GroupSize)
+	case s.played:
+		fail("rows", "does not go with a task that is played in turns: a row has one text")
+	case (m.By == "") != (m.Say == ""):
+		fail("say", "and by go together: who writes, and what is asked")
+	case m.By == "" && m.Check != "":
+		fail("check", "goes with by, whose text it judges")
+	}
+	if m.By != "" {
+		d.writes(s, m, r, at)
+	}
+}
+
+// writes checks who writes for rows, and who judges that.
+func (d decoder) writes(s *Stage, m *Making, r *Recipe, at settings.Path) {
+	p := at.With("by")
+	member, known := r.Models[m.By]
+	accepted := append(r.ModelNames(), PolicyModel)
+	var problem error
+	switch {
+	case m.By == PolicyModel && s.Learner() != PolicyModel:
+		problem = errors.New("the policy is put aside in a stage that trains another model")
+	case m.By == PolicyModel:
+	case m.By == ReferenceModel:
+		problem = errors.New("the reference is asked for log-probs; give a model that writes a name of its own, with copy = \"policy\" or path")
+	case !known:
+		problem = errors.New("there is no [models." + m.By + "]" + settings.DidYouMean(m.By, accepted, "accepted: "+strings.Join(accepted, ", ")))
+	case m.By == s.Learner():
+		problem = errors.New("who learns in the stage is drawn from already: each = \"completion\" has what it says")
+	case member.Head:
+		problem = errors.New("a model with a head scores and does not write; take another one")
+	case member.Prompt != "":
+		problem = errors.New("it has a prompt of its own; take prompt out of [models." + m.By + "]")
+	}
+	if problem != nil {
+		d.Fail(p, "%s = %q: %w", d.Name(p), m.By, problem)
+	}
+	if m.Check == "" || m.Check == "task" {
+		return
+	}
+	p = at.With("check")
+	i := slices.IndexFunc(s.Verifiers, func(v reward.Verifier) bool { return v.Name == m.Check })
+	switch {
+	case i < 0:
+		names := []string{"task"}
+		for _, v := range s.Verifiers {
+			names = append(names, v.Name)
+		}
+		d.Fail(p, "%s = %q is no verifier of the stage%s", d.Name(p), m.Check, settings.DidYouMean(m.Check, names, "accepted: "+strings.Join(names, ", ")))
+	case s.Verifiers[i].Verifier == judge.Name:
+		d.Fail(p, "%s = %q is a judge; accepted: a verifier that judges by itself", d.Name(p), m.Check)
+	}
+}
+
+// madeFaults records what is wrong with formulas and templates of rows.
+func (d decoder) madeFaults(err error, at settings.Path) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range many.Unwrap() {
+			d.madeFaults(err, at)
+		}
+		return
+	}
+	var fault *formula.Error
+	if !errors.As(err, &fault) {
+		d.Fail(at, "%s: %v", d.Name(at), err)
+		return
+	}
+	p, inside := at, *fault
+	names := strings.Split(fault.Part, "/")
+	if _, err := strconv.Atoi(names[len(names)-1]); err == nil { // the number of a formula in a template
+		names = names[:len(names)-1]
+	}
+	for _, name := range names {
+		p = p.With(name)
+	}
+	inside.Part = ""
+	d.Fail(p, "%s: %v", d.Name(p), &inside)
+}
+
+// sourced checks which made rows stages draw, when all stages are known.
+func (d decoder) sourced(r *Recipe) {
+	for i := range r.Stages {
+		st, at := &r.Stages[i], settings.Path{"stage", strconv.Itoa(i)}
+		sum := 0.0
+		for k, source := range st.Sources {
+			p := at.With("source").With(strconv.Itoa(k)).With("rows")
+			sum += source.Share
+			if st.Skip {
+				continue
+			}
+			made, later := r.madeBefore(i), ""
+			for _, after := range r.Stages[i+1:] {
+				for _, m := range after.Make {
+					if m.Rows == source.Rows && !after.Skip {
+						later = after.Name
+					}
+				}
+			}
+			switch {
+			case slices.Contains(made, source.Rows):
+			case later != "":
+				d.Fail(p, "%s = %q: stage %s makes these rows, which comes after stage %s", d.Name(p), source.Rows, later, st.Name)
+			case len(made) == 0:
+				d.Fail(p, "%w", hint.With(fmt.Errorf("%s = %q: no stage makes such rows", d.Name(p), source.Rows), "add a stage of kind make before it, with [[stage.make]] rows = %q", source.Rows))
+			default:
+				d.Fail(p, "%s = %q: no stage makes such rows%s", d.Name(p), source.Rows, settings.DidYouMean(source.Rows, made, "accepted: "+strings.Join(made, ", ")))
+			}
+		}
+		if p := at.With("source"); sum > 1+1e-9 { // shares are decimal fractions, whose sum may be rounded up
+			d.Fail(p, "%s: the shares come to %v; accepted: at most 1", d.Name(p), sum)
+		}
+		if st.Arrives() && len(st.Sources)+len(st.Make) > 0 {
+			p := at.With("order")
+			d.Fail(p, "%s = \"arrival\" does not go with made rows, which are drawn and written in the order of the steps", d.Name(p))
+		}
+	}
+}
+
+// madeBefore are the names of rows that a stage or an earlier one makes, sorted.
+func (r *Recipe) madeBefore(stage int) []string {
+	names := map[string]bool{}
+	for i := range r.Stages[:stage+1] {
+		for _, m := range r.Stages[i].Make {
+			names[m.Rows] = names[m.Rows] || !r.Stages[i].Skip
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, there bool) bool { return !there })
+	return slices.Sorted(maps.Keys(names))
+}
