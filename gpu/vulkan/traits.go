@@ -97,6 +97,10 @@ func conclude(index int, p vk.Properties, memory int, tier string) traits {
 	if t.caps.Tier, err = chooseTier(p, tier); err != nil && t.unusable == "" {
 		t.unusable = err.Error()
 	}
+	if t.caps.Tier == gpu.TierLanes {
+		// Texels of one word are the smallest, and llvmpipe's offsets of texels are signed words.
+		t.caps.MaxBinding = int(min(uint64(t.caps.MaxBinding), 4*uint64(p.MaxTexels), 1<<30))
+	}
 	t.caps.Numerics = gpu.Numerics(shaders.Numerics(string(t.caps.Tier)))
 	return t
 }

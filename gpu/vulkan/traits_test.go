@@ -21,7 +21,7 @@ const gib = 1 << 30
 func lavapipe() vk.Properties {
 	return vk.Properties{
 		APIVersion: vk.Version(1, 3), Type: vk.TypeCPU, Name: "llvmpipe", Driver: "llvmpipe Mesa 22.3.6",
-		MaxStorageRange: 1 << 27, MaxPushConstants: 128, MaxStorageBuffers: 32, MaxSharedMemory: 32 << 10,
+		MaxStorageRange: 1 << 27, MaxTexels: 1 << 27, MaxPushConstants: 128, MaxStorageBuffers: 32, MaxSharedMemory: 32 << 10,
 		MaxInvocations: 1024, MaxWorkgroups: [3]uint32{65535, 65535, 65535}, TimestampPeriod: 1,
 		MaxAllocation: 2 * gib, SubgroupSize: 8, SubgroupStages: 0x30, SubgroupOperations: 0x3f, Int64: true,
 		Heaps:         []vk.MemoryHeap{{Size: 2 * gib, Budget: 2 * gib}},
@@ -68,6 +68,14 @@ func TestConclude(t *testing.T) {
 	if card.unusable != "" || card.caps.Tier != gpu.TierWide || card.caps.Unified || card.caps.Memory != 7*gib || card.caps.Kind != gpu.Discrete ||
 		card.memoryType != 2 || card.stagingType != 4 || card.family != 2 || card.timestamps != 36 || card.caps.ID != "vulkan:3" {
 		t.Errorf("discrete GPU: %+v", card)
+	}
+	few := lavapipe()
+	few.MaxTexels = 1 << 16
+	if got := conclude(0, few, 0, ""); got.caps.MaxBinding != 4<<16 {
+		t.Errorf("a binding of %d bytes where a texel buffer has at most 65536 words", got.caps.MaxBinding)
+	}
+	if got := conclude(0, few, 0, string(gpu.TierBase)); got.caps.MaxBinding != 1<<27 {
+		t.Errorf("a binding of %d bytes in T0, which has no texel buffers", got.caps.MaxBinding)
 	}
 	// NVIDIA's driver binds 4 GiB - 1 and allocates 2 MiB less in one piece.
 	p := discrete()

@@ -129,6 +129,7 @@ type Properties struct {
 	Name               string
 	Driver             string // name and version; "" before Vulkan 1.2
 	MaxStorageRange    uint32 // bytes visible to one binding
+	MaxTexels          uint32 // elements of a texel buffer
 	MaxPushConstants   uint32 // bytes
 	MaxStorageBuffers  uint32 // bindings of one shader
 	MaxSharedMemory    uint32 // bytes of workgroup memory
@@ -173,6 +174,7 @@ func (in *Instance) Properties(i int) Properties {
 		Type:               all.deviceType,
 		Name:               goString(all.deviceName[:]),
 		MaxStorageRange:    all.limits.maxStorageBufferRange,
+		MaxTexels:          all.limits.maxTexelBufferElements,
 		MaxPushConstants:   all.limits.maxPushConstantsSize,
 		MaxStorageBuffers:  all.limits.perStageStorageBuffers,
 		MaxSharedMemory:    all.limits.maxSharedMemorySize,

@@ -26,6 +26,7 @@ func TestLayout(t *testing.T) {
 		got, want uintptr
 	}{
 		{"VkPhysicalDeviceLimits", unsafe.Sizeof(l), 504},
+		{"limits.maxTexelBufferElements", unsafe.Offsetof(l.maxTexelBufferElements), 20},
 		{"limits.maxStorageBufferRange", unsafe.Offsetof(l.maxStorageBufferRange), 28},
 		{"limits.maxPushConstantsSize", unsafe.Offsetof(l.maxPushConstantsSize), 32},
 		{"limits.maxPerStageDescriptorStorageBuffers", unsafe.Offsetof(l.perStageStorageBuffers), 76},
@@ -37,6 +38,10 @@ func TestLayout(t *testing.T) {
 		{"properties.limits", unsafe.Offsetof(p.limits), 16 + 296},
 		{"VkPhysicalDeviceMemoryProperties2", unsafe.Sizeof(m), 16 + 520},
 		{"memoryProperties.memoryHeaps", unsafe.Offsetof(m.heaps), 16 + 264},
+		{"VkBufferViewCreateInfo", unsafe.Sizeof(bufferViewCreateInfo{}), 56},
+		{"bufferView.buffer", unsafe.Offsetof(bufferViewCreateInfo{}.buffer), 24},
+		{"bufferView.format", unsafe.Offsetof(bufferViewCreateInfo{}.format), 32},
+		{"bufferView.offset", unsafe.Offsetof(bufferViewCreateInfo{}.offset), 40},
 		{"VkPhysicalDeviceSubgroupProperties", unsafe.Sizeof(subgroupProperties{}), 32},
 		{"VkPhysicalDeviceMaintenance3Properties", unsafe.Sizeof(maintenance3Properties{}), 32},
 		{"VkPhysicalDeviceDriverProperties", unsafe.Sizeof(driverProperties{}), 536},

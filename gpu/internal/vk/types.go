@@ -206,7 +206,9 @@ type deviceCreateInfo struct {
 // limits is VkPhysicalDeviceLimits with the fields that compute needs; runs of
 // others are blank.
 type limits struct {
-	_                       [7]uint32
+	_                       [5]uint32
+	maxTexelBufferElements  uint32
+	_                       uint32
 	maxStorageBufferRange   uint32
 	maxPushConstantsSize    uint32
 	_                       [2]uint32
