@@ -62,6 +62,9 @@
 // of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
 // 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
 //
+// a and b as texel buffers, two quiet cores of an EPYC with AVX2 alone: NT 512^3 10.1 to 38.8
+// GFLOP/s, 1024^3 9.5 to 37.3 (docs/why/devices.md). Tiles were not tried anew with them.
+//
 // TN by 8 values of k, a row of the tile outside and k inside, lanes of shuffles constant:
 // times of one value of k after the other = 1, in turns, by CPU time, busy Xeon (2 MB of L2,
 // AVX-512): 3072x576x256 0.75, 576x1536x256 0.72, 576x1536x640 0.62, 96x96x5120 0.74,
@@ -74,7 +77,7 @@
 //
 // Source: own; the lane scheme answers how llvmpipe executes SSBO loads (Mesa
 // 22.3 src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c, emit_load_mem: a loop
-// over lanes for each load); the T0 tile is the usual register tiling, as in
+// over lanes for each load, and of texels, lp_bld_gather.c: no loop); the T0 tile is the usual register tiling, as in
 // https://siboehm.com/articles/22/CUDA-MMM.
 //
 //variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=scale
@@ -87,12 +90,12 @@
 //variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=scale+r
 //variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b+r words=scale
 //variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b+r words=scale
-//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a+b words=scale
-//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a+b words=scale
-//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a+b words=scale
-//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a+b words=scale
-//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a+b words=scale
-//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a+b words=scale
+//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b words=scale
+//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b words=scale
+//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a eights=b words=scale
+//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b words=scale
+//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b words=scale
+//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a eights=b words=scale
 //variant matmul_tn_acc TL tile=64,32 limit=K:524208 use=tn_lanes rows=32 across=8 texels=a+b
 //variant matmul_nt* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
@@ -134,16 +137,13 @@ fn main(@builtin(workgroup_id) {{if lt .rows 16}}group{{else}}id{{end}}: vec3<u3
 {{end}}    let last = min(8u, steps - k);
 {{if blocks "b"}}    for (var p = 0u; p < last; p += 4u) {
 {{range $j := seq .cols}}      let at{{$j}} = col{{$j}} + (k + p) / 4u;
-      let block{{$j}} = b[at{{$j}}];
+      let block{{$j}} = b_at(at{{$j}});
       let scale{{$j}} = scale_at(at{{$j}});
-{{if eq (bits "b") 8}}      let x{{$j}} = vec4<u32>(block{{$j}});
-      let y{{$j}} = vec4<u32>(block{{$j}} >> vec4<u32>(32u));
-{{else}}      let x{{$j}} = vec2<u32>(block{{$j}});
-      let y{{$j}} = vec2<u32>(block{{$j}} >> vec2<u32>(32u));
-      let xy{{$j}} = vec4<u32>(x{{$j}}.x, y{{$j}}.x, x{{$j}}.y, y{{$j}}.y);
+{{if eq (bits "b") 8}}      let x{{$j}} = bitcast<vec4<u32>>(block{{$j}}.lo);
+      let y{{$j}} = bitcast<vec4<u32>>(block{{$j}}.hi);
 {{end}}{{end}}      for (var i = 0u; i < 4u; i++) {
         let q = p + i;
-{{range $j := seq .cols}}        let b{{$j}} = {{eight "b"}}({{if eq (bits "b") 8}}vec2<u32>(x{{$j}}[i], y{{$j}}[i]){{else}}xy{{$j}}[i]{{end}}, scale{{$j}});
+{{range $j := seq .cols}}        let b{{$j}} = {{eight "b"}}({{if eq (bits "b") 8}}vec2<u32>(x{{$j}}[i], y{{$j}}[i]){{else}}block{{$j}}[i]{{end}}, scale{{$j}});
 {{end}}{{template "nt_chains" .}}      }
     }
 {{else}}    for (var q = 0u; q < last; q++) {
@@ -224,7 +224,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
       let at = (k + q) * 8u * ldb + col;
 {{if blocks "b"}}      let factors = ldb / 4u;
       let first = (k + q) * 8u * factors + col / 4u;
-{{end}}{{range $e := seq 8}}      let b{{$e}} = {{if blocks "b"}}{{eight "b"}}(b[at + {{$e}}u * ldb], scale_at(first + {{$e}}u * factors)){{else}}b_at(at + {{$e}}u * ldb){{end}};
+{{end}}{{range $e := seq 8}}      let b{{$e}} = {{if blocks "b"}}{{eight "b"}}(b_at(at + {{$e}}u * ldb), scale_at(first + {{$e}}u * factors)){{else}}b_at(at + {{$e}}u * ldb){{end}};
 {{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
       c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}.lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}.hi, c{{$i}}_hi);

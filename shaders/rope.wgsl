@@ -17,8 +17,8 @@
 // What is stored as bf16 is rounded last, to nearest, ties to even.
 // dw[j] is one chain over t, then heads.
 //
-// A half is a multiple of 4 floats, not of 8: TL loads vec4<f32>, which costs
-// lavapipe as much as 8 floats would.
+// A half is a multiple of 4 floats, not of 8: TL loads and stores vec4<f32>, and a store
+// costs lavapipe as much as one of 8 floats would.
 //
 // Variants tried, lavapipe 22.3, 2 cores, T = 5120, H = KV = 3, hd = 32, best of
 // 20: without norm 1.8 ms forward, 2.4 ms backward; with norm 2.4 and 4.6 ms. dw

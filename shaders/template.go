@@ -109,8 +109,8 @@ func (v *Variant) set(word string) error {
 		err = parseExtent(value, 1, &v.Tile)
 	case "limit":
 		err = v.setLimit(value)
-	case "texels", "pairs", "words":
-		err = v.setTexels(value, map[string]int{"texels": 4, "pairs": 2, "words": 1}[key])
+	case "texels", "eights", "pairs", "words":
+		err = v.setTexels(value, key)
 	case "max":
 		var most [3]int
 		err = parseExtent(value, 0, &most)
@@ -139,23 +139,30 @@ func (v *Variant) setLimit(text string) error {
 	return err
 }
 
-// setTexels reads NAME[+NAME]..., bindings that are only read, in texels of so many words. In blocks
-// they stay storage buffers.
-func (v *Variant) setTexels(text string, words int) error {
+// setTexels reads NAME[+NAME]..., bindings that are only read, which become texel buffers. A factor
+// of blocks is passed over where the kernel has none.
+func (v *Variant) setTexels(text, key string) error {
 	kernel, _ := Lookup(v.Kernel)
 	if v.Texels == nil {
 		v.Texels = make([]int, len(kernel.Bindings))
 	}
 	for name := range strings.SplitSeq(text, "+") {
 		i := kernel.binding(name)
-		if name == "scale" && i < 0 {
-			continue // what only blocks have
+		if i < 0 && name == "scale" {
+			continue
 		}
 		if i < 0 || kernel.Bindings[i].Access != Read {
 			return fmt.Errorf("%q is no binding that %s only reads", name, v.Kernel)
 		}
-		if kernel.bits(name) >= 16 {
-			v.Texels[i] = words
+		switch key {
+		case "texels":
+			v.Texels[i] = 4
+		case "eights":
+			v.Texels[i] = min(4, 8*kernel.bits(name)/32)
+		case "pairs":
+			v.Texels[i] = 2
+		default:
+			v.Texels[i] = 1
 		}
 	}
 	return nil
@@ -243,7 +250,7 @@ func functions(kernel *Kernel, d dialect) template.FuncMap {
 		"bf16":      func(name string) bool { return kernel.bits(name) == 16 },
 		"blocks":    func(name string) bool { return kernel.bits(name) < 16 },
 		"wide":      func(name string) string { return wide[kernel.bits(name)] },
-		"wideblock": func(name string) string { return map[int]string{8: "vec4<u64>", 4: "vec2<u64>"}[kernel.bits(name)] },
+		"wideblock": func(name string) string { return map[int]string{8: "vec4<u64>", 4: "vec4<u32>"}[kernel.bits(name)] },
 		"eight":     func(name string) string { return "eight" + kernel.suffix(name) },
 		"group":     func() string { return "(group.x + group.y * groups.x)" },
 		"lane":      lane,
@@ -335,7 +342,7 @@ func declareBinding(kernel *Kernel, d dialect, name, element string, as []string
 		}
 		load = form.load
 	}
-	if !d.lanes || kernel.Bindings[i].Bits() < 16 {
+	if !d.lanes {
 		return declared, nil
 	}
 	if strings.HasSuffix(element, "<u64>") {
