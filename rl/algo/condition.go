@@ -66,7 +66,7 @@ const (
 // and are evaluated after each round on what was drawn so far.
 func (m Method) Tree(at, choose string, facts []formula.Fact) (*formula.Program, error) {
 	formulas := map[string]string{TreeChoose: choose}
-	if at != "" && at != turnsCut {
+	if at != "" && at != TurnsCut {
 		formulas[TreeAt] = at
 	}
 	program, err := m.beside(formulas, facts)

@@ -152,7 +152,7 @@ func Taken(name string) string {
 			return "a fact"
 		}
 	}
-	if _, is := defaultParts[name]; is || slices.Contains([]string{"A", keepPart, advantagePart, lossPart, segmentsPart, turnsCut}, name) {
+	if _, is := defaultParts[name]; is || slices.Contains([]string{"A", keepPart, advantagePart, lossPart, segmentsPart, TurnsCut}, name) {
 		return "a part of methods"
 	}
 	for _, p := range presetTexts().library {

@@ -188,9 +188,9 @@ const (
 	segmentsPart  = "segments" // whatever the method: one segment for each turn
 )
 
-// turnsCut is a value of segments that has no formula: what is cut no further. A completion that is
-// no episode is one turn.
-const turnsCut = "turns"
+// TurnsCut is a value of segments, and of where the nodes of a tree begin, that has no formula: what is
+// cut no further. A completion that is no episode is one turn.
+const TurnsCut = "turns"
 
 var defaultParts = map[string]string{
 	keepPart: "true", "weight": "1", "penalty": "0",
@@ -259,7 +259,7 @@ type Algorithm struct {
 
 // compile is [Method.Compile] without what was compiled before.
 func (m Method) compile(facts []formula.Fact) (*Algorithm, error) {
-	if m.Formulas[segmentsPart] == turnsCut {
+	if m.Formulas[segmentsPart] == TurnsCut {
 		m.Formulas = merged(m.Formulas, nil)
 		delete(m.Formulas, segmentsPart)
 	}

@@ -181,7 +181,7 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 			tokens += len(seg.IDs)
 			seg = rollout.Stopped(renderer, a.said, seg)
 			seg.IDs = slices.Concat(a.said, seg.IDs)
-			a.drawn, done = seg.IDs, append(done, a)
+			a.drawn, a.before, done = seg.IDs, append(a.before, a.ids), append(done, a)
 			if !turn.same(seg, renderer) {
 				if wrong++; wrong == 1 {
 					first = fmt.Sprintf("%s, line %d: %s%s", s.log, a.line, a.where(), turn.difference(seg, turn.draft(m), renderer))
@@ -230,18 +230,29 @@ type drawnAgain struct {
 	prompt int   // of ids
 	said   []int // of a branch: the end of ids, which it shares with others
 	drawn  []int // the last turn, as it was drawn here
+
+	before [][]int // ids, [turn that was drawn]
 }
 
 // goesOn says whether a branch goes on from a completion that was drawn, and has it do so.
 func (a *drawnAgain) goesOn(from *drawnAgain) bool {
-	n := 0
+	n, nodes := 0, 0
 	for i := range a.Nodes {
 		if n == a.Branch.After || i == len(from.Nodes) || from.Group != a.Group || a.Nodes[i].Node != from.Nodes[i].Node {
 			break
 		}
-		n += a.Nodes[i].Tokens
+		n, nodes = n+a.Nodes[i].Tokens, nodes+1
 	}
-	if from.Group != a.Group || n != a.Branch.After || n > len(from.drawn) {
+	switch {
+	case from.Group != a.Group || n != a.Branch.After:
+		return false
+	case a.Turns != nil: // which are the nodes
+		if nodes >= len(from.before) || nodes >= len(a.turns) {
+			return false
+		}
+		a.at, a.before, a.ids = nodes, slices.Clone(from.before[:nodes]), from.before[nodes]
+		return true
+	case n > len(from.drawn):
 		return false
 	}
 	a.said = from.drawn[:n]
@@ -265,12 +276,20 @@ func (s *sitting) request(a *drawnAgain, m *model.Model) rollout.Request {
 		key = train.BranchKey(key.Stage, key.Step, 0)
 		key.Stream = uint32(a.Branch.Number)
 		params.MaxTokens -= len(a.said)
-		return rollout.Request{Prompt: a.ids, N: 1, Params: params, Key: key}
 	}
 	if a.Turns != nil && s.tokens > 0 {
 		params.MaxTokens = min(params.MaxTokens, s.tokens-(len(a.ids)-a.prompt))
 	}
-	return rollout.Request{Prompt: a.ids, N: 1, Params: params, Key: key, Draft: [][]int{a.turns[a.at].draft(m)}}
+	return rollout.Request{Prompt: a.ids, N: 1, Params: params, Key: key, Draft: a.draft(m)}
+}
+
+// draft are the tokens that a request for the next turn expects; nil: of a completion that goes on from a
+// fork there is no text of its own.
+func (a *drawnAgain) draft(m *model.Model) [][]int {
+	if a.said != nil {
+		return nil
+	}
+	return [][]int{a.turns[a.at].draft(m)}
 }
 
 // turn is what the policy said at once: of an episode one of its turns, else the whole completion.

@@ -333,8 +333,38 @@ sampling.max_completion_tokens = 5
 	}
 }
 
+// playedRun is a run of a small recipe of a task in turns.
+func playedRun(t *testing.T, sets ...string) string {
+	t.Helper()
+	r, err := recipe.Load("guess-tiny", append([]string{
+		"model.width=16", "model.heads=2", "model.head_dim=8", "model.mlp=24", "model.init_std=0.6", "task.eval_problems=3", "task.eval_samples=2",
+		"stage.warm-up.batch_size=4", "stage.warm-up.hold_steps=3", "stage.warm-up.decay_steps=2", "stage.warm-up.test_every=3",
+		"stage.rl.prompts_per_step=2", "stage.rl.group_size=3", "stage.rl.steps=2", "stage.rl.checkpoint_every=1", "stage.rl.eval_problems=2", "stage.rl.sampling.temperature=0.8",
+	}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := run.Train(t.Context(), run.Options{Opened: opened, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestDrawsOfTrees: completions that go on from others are drawn again after what they go on from.
 func TestDrawsOfTrees(t *testing.T) {
+	played := playedRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.group_size=6")
+	if all := draws(t, played); !all.OK {
+		t.Fatalf("of turns: %+v", all)
+	}
+	defer edit(t, filepath.Join(played, "completions.jsonl"), `"branch":\{"number":0,"after"`, `"branch":{"number":1,"after"`)()
+	if all := draws(t, played); all.OK || !strings.Contains(all.Checks[0].Detail, "line 3: turn ") {
+		t.Errorf("a turn of another branch: %+v", all.Checks[0])
+	}
 	dir := drawnRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.at=old_entropy > 0.2", "stage.rl.group_size=6")
 	if all := draws(t, dir); !all.OK {
 		t.Fatalf("%+v", all)
@@ -355,22 +385,7 @@ func TestDrawsOfTrees(t *testing.T) {
 // TestDrawsOfEpisodes: the turns of episodes are drawn again after what was read between them, and a
 // changed turn or reply is found at its turn.
 func TestDrawsOfEpisodes(t *testing.T) {
-	r, err := recipe.Load("guess-tiny", []string{
-		"model.width=16", "model.heads=2", "model.head_dim=8", "model.mlp=24", "model.init_std=0.6", "task.eval_problems=3", "task.eval_samples=2",
-		"stage.warm-up.batch_size=4", "stage.warm-up.hold_steps=3", "stage.warm-up.decay_steps=2", "stage.warm-up.test_every=3",
-		"stage.rl.prompts_per_step=2", "stage.rl.group_size=3", "stage.rl.steps=2", "stage.rl.checkpoint_every=1", "stage.rl.eval_problems=2", "stage.rl.sampling.temperature=0.8",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := resolve.Open(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := run.Train(t.Context(), run.Options{Opened: opened, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
-		t.Fatal(err)
-	}
+	dir := playedRun(t)
 	all := draws(t, dir)
 	if !all.OK || len(all.Checks) != 5 {
 		t.Fatalf("%+v", all)

@@ -84,7 +84,7 @@ func (s *Stage) conditions() map[string]string {
 	if s.Grows() {
 		all[algo.TreeAt], all[algo.TreeChoose] = s.Tree.At, s.Tree.Choose
 	}
-	if s.Tree.At == "turns" {
+	if s.Tree.At == algo.TurnsCut {
 		delete(all, algo.TreeAt)
 	}
 	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/world"
 )
 
 // Tree are the keys of completions that grow as trees: in rounds, each of which goes on from the best
@@ -32,7 +33,7 @@ type Tree struct {
 	Width int `toml:"width" range:"[1,65536]" unit:"completions" default:"4"`
 
 	// where a node may begin: lines, sentences, forks (the tokens of the highest entropy) or another
-	// condition on tokens
+	// condition on tokens; of a task that is played in turns always turns, each of which begins a node
 	At string `toml:"at" default:"lines"`
 
 	// formula of a segment, which begins at a node: a round opens the nodes with the greatest values, and
@@ -106,24 +107,28 @@ func growthParts(program *formula.Program) []string {
 	return parts
 }
 
-// size says how large the groups of a stage with a tree are.
-func (d decoder) size(s *Stage, at settings.Path) {
+// size says how large the groups of a stage with a tree are, and where its nodes begin if nobody says so.
+func (d decoder) size(s *Stage, t map[string]any, at settings.Path) {
+	own, _ := t["tree"].(map[string]any)
+	if s.Grows() && s.played && own["at"] == nil {
+		s.Tree.At = algo.TurnsCut
+	}
 	if !s.Grows() {
-		if p := at.With("tree"); s.Tree != stageDefaults(s.Kind).Tree {
+		if p := at.With("tree"); own["rounds"] == nil && s.Tree != stageDefaults(s.Kind).Tree {
 			d.Fail(p, "%w", hint.With(fmt.Errorf("%s does nothing without rounds: how often the tree grows, such as rounds = 2", d.Name(p)), "--set %s.rounds=2", d.Name(p)))
 		}
 		return
 	}
-	own := s.Tree.leaves()
+	whole := s.Tree.leaves()
 	switch p := at.With("group_size"); {
-	case own > mostCompletions:
+	case whole > mostCompletions:
 		p = at.With("tree")
 		d.Fail(p, "%s has %s; accepted: at most %d", d.Name(p), s.Tree.sum(), mostCompletions)
 		return
-	case d.Written(p) && s.RL.GroupSize != own:
-		d.Fail(p, "%w", hint.With(fmt.Errorf("%s = %d is not the size of the tree; accepted: %s", d.Name(p), s.RL.GroupSize, s.Tree.sum()), "leave group_size out, or --set %s=%d", d.Name(p), own))
+	case d.Written(p) && s.RL.GroupSize != whole:
+		d.Fail(p, "%w", hint.With(fmt.Errorf("%s = %d is not the size of the tree; accepted: %s", d.Name(p), s.RL.GroupSize, s.Tree.sum()), "leave group_size out, or --set %s=%d", d.Name(p), whole))
 	}
-	s.RL.GroupSize = own
+	s.RL.GroupSize = whole
 }
 
 // mostCompletions is the largest group_size.
@@ -154,10 +159,13 @@ func (d decoder) grows(s *Stage, task Task, at settings.Path) {
 		}
 	}
 	switch q := p.With("at"); {
-	case task.Played():
-		d.Fail(p, "%s does not go with a task that is played in turns, which %s is", d.Name(p), task.label())
+	case task.Played() && s.Tree.At != algo.TurnsCut:
+		d.Fail(q, "%w", hint.With(fmt.Errorf("%s = %q does not go with a task that is played in turns, whose world sees whole turns; accepted: turns", d.Name(q), s.Tree.At), "--set %s=turns", d.Name(q)))
 		return
-	case s.Tree.At == "turns":
+	case task.Played() && slices.ContainsFunc(task.Specs(), func(s world.Spec) bool { return !s.Pure }):
+		d.Fail(p, "%s does not go with tools whose answers may differ, since a branch plays the turns before it again; accepted: tools that are pure (rlzero tools)", d.Name(p))
+		return
+	case !task.Played() && s.Tree.At == algo.TurnsCut:
 		d.Fail(q, "%w", hint.With(fmt.Errorf("%s = \"turns\" needs a task that is played in turns; %s has one answer to a problem; accepted: lines, sentences, forks or a condition on tokens", d.Name(q), task.label()), "--set %s=lines", d.Name(q)))
 		return
 	}
@@ -173,7 +181,9 @@ func (d decoder) grows(s *Stage, task Task, at settings.Path) {
 	if verdicts, _ := s.ChoosesBy(); verdicts && (task.JudgedBy() != "" || len(s.judgedBy()) > 0) {
 		d.Fail(q, "%s reads verdicts, but a judge of this stage reads whole groups, which are not there before the tree has grown; accepted: facts that no verifier gives, such as segment_mean(old_entropy)", d.Name(q))
 	}
-	d.told(task, reads, q)
+	if program, err := s.Growth(); err == nil {
+		d.told(task, algo.OfTurns(program.Needs(algo.TreeChoose)), q)
+	}
 	if a, err := s.Compiled(); err == nil && a.Cuts() {
 		for _, fact := range algo.OfTrees(a.Reads()) {
 			q := at.With("algorithm").With("segments")

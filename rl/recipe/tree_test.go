@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	_ "github.com/rlzero/rlzero/rl/world/programs" // python
 )
 
 // TestTree: a tree says how large groups are, its formulas are in force, and it is written out whole.
@@ -89,8 +90,24 @@ func TestTreeFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %s", set, err, want)
 		}
 	}
-	if _, err := Load("guess-tiny", []string{"stage.rl.tree.rounds=1"}); err == nil || !strings.Contains(err.Error(), "stage.rl.tree does not go with a task that is played in turns, which guess is") {
-		t.Errorf("a tree of turns: %v", err)
+	inTurns := []string{"stage.rl.tree.rounds=1"}
+	r, err := Load("guess-tiny", inTurns)
+	if err != nil || r.Stages[len(r.Stages)-1].Tree.At != "turns" {
+		t.Fatalf("a tree of turns: %v", err)
+	}
+	sameAgain(t, r)
+	for set, want := range map[string]string{
+		"stage.rl.tree.at=lines":                           `stage.rl.tree.at = "lines" does not go with a task that is played in turns, whose world sees whole turns; accepted: turns`,
+		"stage.rl.tree.choose=segment_mean(old)*turn.bits": "stage.rl.tree.choose reads turn.bits, which task guess does not tell of a turn; accepted: turn.left, turn.lost",
+		`task.tool=[{tool = "python"}]`:                    "stage.rl.tree does not go with tools whose answers may differ, since a branch plays the turns before it again; accepted: tools that are pure",
+	} {
+		from, sets := "guess-tiny", append(inTurns, set)
+		if strings.HasPrefix(set, "task.tool") {
+			from = "calculator-tiny"
+		}
+		if _, err := Load(from, sets); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", set, err, want)
+		}
 	}
 	if _, err := Load("countdown-tiny", []string{"stage.rl.algorithm.advantage=own*leaves"}); err == nil || !strings.Contains(err.Error(), "reads leaves (completions that go through the node in which it begins; with [stage.tree]), which this stage does not supply") {
 		t.Errorf("leaves without a tree: %v", err)

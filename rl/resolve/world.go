@@ -69,6 +69,11 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 	case own.Pure != hello.Pure:
 		return fail(key+".pure", fmt.Errorf("= %v, but the program says pure = %v now", own.Pure, hello.Pure))
 	}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Grows() && !st.Skip && !own.Pure {
+			return fail(fmt.Sprintf("stage.%d.tree", i), fmt.Errorf("needs a world that repeats itself, since a branch plays the turns before it again, but the program does not say pure = true"))
+		}
+	}
 	train, _ := source.Rows()
 	row := source.Draw(random.At(0, 0, 0))
 	if len(train) > 0 {

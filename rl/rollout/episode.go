@@ -35,8 +35,9 @@ type episode struct {
 	number  int // among all of the step
 	params  Params
 	key     random.Key
-	ids     []int // that the next turn is drawn after
-	prompt  int   // of ids
+	dice    random.Key // of the world: of a branch those of the episode that it goes on from
+	ids     []int      // that the next turn is drawn after
+	prompt  int        // of ids
 	problem verify.Problem
 	opening []world.Message
 	state   string        // before the first turn
@@ -66,7 +67,7 @@ func (c *Collector) play(ctx context.Context, starts []Start, n int, params Para
 	for i := range all {
 		k := key
 		k.Stream = uint32(i)
-		all[i] = &episode{Episodes: c.Episodes, number: i, params: params, key: k, problem: starts[i/n].Problem}
+		all[i] = &episode{Episodes: c.Episodes, number: i, params: params, key: k, dice: k, problem: starts[i/n].Problem}
 		if c.Episodes.Journal != nil {
 			all[i].journal = c.Episodes.Journal(k, params.Temperature == 0)
 		}
@@ -106,7 +107,7 @@ func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 	for i, e := range episodes {
 		e.ids = slices.Concat(s.Prompt, s.Given)
 		e.prompt = len(s.Prompt)
-		f.play(func() error { return e.run(drawn[i], f) })
+		f.play(func() error { return e.run(drawn[i], 1, f) })
 	}
 	return nil
 }
@@ -165,10 +166,10 @@ func (c *Episodes) open(s *Start, episodes []*episode) error {
 	return nil
 }
 
-// run plays an episode from its first turn to its end, and gives its world back.
-func (e *episode) run(turn Segment, f *flow) error {
+// run plays an episode from a turn to its end, and gives its world back.
+func (e *episode) run(turn Segment, number int, f *flow) error {
 	defer e.leave()
-	for number := 1; ; number++ {
+	for ; ; number++ {
 		e.append(turn)
 		if e.verdict.Verdict != "" { // it did not begin
 			return nil
@@ -234,13 +235,7 @@ func groupsOf(starts []Start, all []*episode, n int) []Group {
 		g := rooted(start)
 		root := len(g.Segments) - 1
 		for _, e := range all[i*n : (i+1)*n] {
-			parent := root
-			for _, s := range e.segments {
-				s.Parent = parent
-				parent = len(g.Segments)
-				g.Segments = append(g.Segments, s)
-			}
-			g.Paths = append(g.Paths, Path{Leaf: parent, Verdicts: []verify.Verdict{e.verdict}, Limit: e.limit})
+			g.add(root, e)
 		}
 		groups[i] = g
 	}

@@ -30,7 +30,7 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 		world world.Episode
 		reply world.Reply
 	}
-	dice, w := e.Dice(e.key), e.World
+	dice, w := e.Dice(e.dice), e.World
 	if s, can := w.(world.Shared); can && e.alone {
 		w = s.Alone()
 	}

@@ -2,11 +2,15 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // Fork is a place of a group from which other completions go on.
@@ -29,8 +33,14 @@ type Forks struct {
 // Completion w of fork j of group i draws from the stream (i·most + j)·width + w beyond the key's,
 // however many forks other groups have. Params are those of a whole completion. Nobody has judged what
 // was drawn; the other paths keep their verdicts.
+//
+// With Episodes forks are before turns. The world begins anew for each branch, with the dice of the
+// episode that it goes on from, and is told the turns before the fork: what it says has to be the same.
 func (c *Collector) Branch(ctx context.Context, groups []Group, f Forks, params Params, key random.Key) ([]Group, error) {
 	out := make([]Group, len(groups))
+	if c.Episodes != nil {
+		return out, c.branchTurns(ctx, groups, out, f, params, key)
+	}
 	var parents [][]int // [group][fork] the segment that it comes after
 	var requests []Request
 	for i := range groups {
@@ -68,6 +78,140 @@ func (c *Collector) Branch(ctx context.Context, groups []Group, f Forks, params 
 		}
 	}
 	return out, nil
+}
+
+// branchTurns is Branch for episodes: out gets the groups.
+func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Forks, params Params, key random.Key) error {
+	params.MaxTokens = min(params.MaxTokens, c.Episodes.Tokens)
+	type branch struct {
+		group, after int // the segment that it comes after
+		played       []*episode
+	}
+	var branches []branch
+	defer func() {
+		for _, b := range branches {
+			for _, e := range b.played {
+				e.leave()
+			}
+		}
+	}()
+	n := 0
+	for i := range groups {
+		cut, after, err := groups[i].forked(f.At[i])
+		if err != nil {
+			return err
+		}
+		if len(cut.Segments) > len(groups[i].Segments) {
+			return fmt.Errorf("problem %s: a fork inside of a turn, of which its world sees the whole", cut.Problem.ID)
+		}
+		out[i] = cut
+		for j, at := range after {
+			b := branch{group: i, after: at}
+			for w := range f.Width {
+				k := key
+				k.Stream += uint32((i*f.Most+j)*f.Width + w)
+				e := &episode{Episodes: c.Episodes, number: n, params: params, key: k, dice: cut.dice(at, k), problem: cut.Problem}
+				if c.Episodes.Journal != nil {
+					e.journal = c.Episodes.Journal(k, params.Temperature == 0)
+				}
+				e.ids, _ = cut.upTo(at)
+				e.prompt = len(cut.Segments[0].IDs)
+				b.played, n = append(b.played, e), n+1
+			}
+			branches = append(branches, b)
+		}
+	}
+	play := newFlow(ctx, c.Sampler)
+	for i := range branches {
+		b := &branches[i]
+		play.play(func() error { return c.branchTurn(&out[b.group], b.after, b.played, play) })
+	}
+	if err := play.wait(); err != nil {
+		return err
+	}
+	for _, b := range branches {
+		for _, e := range b.played {
+			out[b.group].add(b.after, e)
+		}
+	}
+	return nil
+}
+
+// branchTurn plays the episodes that go on after a segment, whose first turns are one request.
+func (c *Collector) branchTurn(g *Group, after int, episodes []*episode, f *flow) error {
+	turns := g.turnsTo(after)
+	for _, e := range episodes {
+		if err := e.repeat(f.ctx, g, turns); err != nil {
+			return err
+		}
+	}
+	first := episodes[0]
+	r := Request{Prompt: first.ids, N: len(episodes), Params: first.params, Key: first.key}
+	r.Params.MaxTokens = min(r.Params.MaxTokens, first.left())
+	drawn, err := f.draw(first.number, r)
+	if err != nil {
+		return err
+	}
+	for i, e := range episodes {
+		f.play(func() error { return e.run(drawn[i], len(turns)+1, f) })
+	}
+	return nil
+}
+
+// repeat has a fresh world play the turns before a fork again. The error is that it says something else
+// than it said, or of the journal, and ends the run.
+func (e *episode) repeat(ctx context.Context, g *Group, turns []*Segment) error {
+	err := e.begin(ctx)
+	if err != nil || e.verdict.Verdict != "" {
+		return err
+	}
+	same := slices.Equal(e.opening, g.Opening) && e.state == g.State
+	for i := 0; same && i < len(turns); i++ {
+		s := turns[i]
+		reply, broken := e.tell(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended(), At: s.Turn.At})
+		if errors.Is(broken, world.ErrJournal) {
+			return broken
+		}
+		if broken != nil {
+			e.verdict = broke(broken)
+			return nil
+		}
+		same = reply.Verdict == nil && reply.Reward == s.Turn.Reward && reply.State == s.Turn.State && maps.Equal(reply.Facts, s.Turn.Facts) && slices.Equal(reply.Messages, s.Turn.Reply)
+	}
+	if !same {
+		return fmt.Errorf("problem %s: the world says something else when the same turns are played again. Completions grow as trees only where a world repeats itself", g.Problem.ID)
+	}
+	return nil
+}
+
+// turnsTo are the turns up to a segment, itself among them.
+func (g *Group) turnsTo(at int) []*Segment {
+	var turns []*Segment
+	for ; at >= 0; at = g.Segments[at].Parent {
+		if s := &g.Segments[at]; s.Turn != nil {
+			turns = append(turns, s)
+		}
+	}
+	slices.Reverse(turns)
+	return turns
+}
+
+// dice are those of the world in which the turns up to a segment were played; none: where there are none.
+func (g *Group) dice(at int, none random.Key) random.Key {
+	if turns := g.turnsTo(at); len(turns) > 0 {
+		return turns[0].Drawn.Key
+	}
+	return none
+}
+
+// add adds an episode that goes on after a segment.
+func (g *Group) add(after int, e *episode) {
+	for _, s := range e.segments {
+		s.Parent = after
+		after = len(g.Segments)
+		g.Segments = append(g.Segments, s)
+	}
+	g.Paths = append(g.Paths, Path{Leaf: after, Verdicts: []verify.Verdict{e.verdict}, Limit: e.limit})
 }
 
 // Stopped is a segment that goes on after tokens of the same completion, cut where a stop text ends

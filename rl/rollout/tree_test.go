@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -213,4 +214,91 @@ func (c counts) Verify(_ verify.Problem, text string) verify.Verdict {
 	defer countLock.Unlock()
 	c.of[text]++
 	return verify.Accept(text, "", "")
+}
+
+// fated is a world whose replies depend on its dice and on all turns so far; drifting: and on how often
+// it has begun.
+type fated struct{ drifts, begun *int }
+
+type fate struct {
+	drift int
+	said  string
+	r     *random.Rand
+	turn  int
+}
+
+func (f fated) Begin(_ context.Context, _ verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	countLock.Lock()
+	defer countLock.Unlock()
+	*f.begun++
+	return &fate{drift: *f.begun * *f.drifts, r: dice}, world.Reply{}, nil
+}
+
+func (e *fate) Step(_ context.Context, t world.Turn) (world.Reply, error) {
+	e.turn++
+	e.said += t.Text
+	text := fmt.Sprint(e.said, e.r.Between(0, 999), e.drift)
+	reply := world.Reply{Messages: []world.Message{{Role: world.User, Text: text}}, State: text, Reward: float64(e.turn)}
+	if e.turn == 4 {
+		v := verify.Accept(text, "", "")
+		reply.Verdict = &v
+	}
+	return reply, nil
+}
+
+func (*fate) Close() error { return nil }
+
+// TestBranchTurns: an episode that goes on from a fork is that of a world with the dice of the one that
+// it goes on from, which was told the turns before: each path is an episode that could have been played
+// alone. A world that does not repeat itself is refused.
+func TestBranchTurns(t *testing.T) {
+	params := Params{Temperature: 1, MaxTokens: 20}
+	key := random.Key{Purpose: random.Sample}
+	drifts, begun := 0, 0
+	var asked [][]Request
+	c := playing(fated{&drifts, &begun}, 6, 4000, &asked, &[]string{})
+	start := []Start{{Problem: verify.Problem{ID: "p"}, Prompt: []int{'x'}}, {Problem: verify.Problem{ID: "q"}, Prompt: []int{'y'}}}
+	groups, err := c.Draw(t.Context(), start, 2, params, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forks := Forks{At: [][]Fork{{{groups[0].Nodes(1)[2], 0}, {groups[0].Nodes(0)[1], 0}}, {{groups[1].Nodes(0)[3], 0}}}, Most: 2, Width: 2}
+	branch := random.Key{Purpose: random.Branch}
+	grown, err := c.Branch(t.Context(), groups, forks, params, branch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(grown[0].Paths) != 6 || len(grown[1].Paths) != 4 || len(groups[0].Paths) != 2 {
+		t.Fatalf("%d and %d paths", len(grown[0].Paths), len(grown[1].Paths))
+	}
+	for i, want := range []struct{ shared, stream, dice int }{{0, 0, 0}, {0, 1, 1}, {2, 0, 1}, {2, 1, 1}, {1, 2, 0}, {1, 3, 0}} {
+		g := &grown[0]
+		turns := g.Turns(i)
+		if len(turns) != 4 || g.Paths[i].Verdict().Score != 1 {
+			t.Fatalf("path %d has %d turns: %+v", i, len(turns), g.Paths[i])
+		}
+		alone := &fate{r: c.Episodes.Dice(random.Key{Stream: uint32(want.dice)})}
+		for k, s := range turns {
+			reply, _ := alone.Step(t.Context(), world.Turn{Text: s.Turn.Text})
+			if s.Turn.State != reply.State || s.Turn.At != k+1 || s.Turn.Reward != float64(k+1) {
+				t.Errorf("path %d, turn %d: the world says %q, alone %q", i, k+1, s.Turn.State, reply.State)
+			}
+			if own := k >= want.shared && i > 1; own != (s.Drawn.Key.Purpose == random.Branch) || own && int(s.Drawn.Key.Stream) != want.stream {
+				t.Errorf("path %d, turn %d was drawn by %+v", i, k+1, s.Drawn.Key)
+			}
+		}
+		if v := g.View(i); len(v.Spans) != 4 {
+			t.Errorf("path %d has the spans %v", i, v.Spans)
+		}
+	}
+	if err := c.Judge(t.Context(), grown); err != nil || grown[0].Paths[5].Text == "" {
+		t.Errorf("%v: %+v", err, grown[0].Paths[5])
+	}
+	if _, err := c.Branch(t.Context(), groups, Forks{[][]Fork{{{1, 1}}, nil}, 1, 1}, params, branch); err == nil || !strings.Contains(err.Error(), "a fork inside of a turn") {
+		t.Errorf("a fork inside of a turn: %v", err)
+	}
+	drifts = 1
+	if _, err := c.Branch(t.Context(), groups, forks, params, branch); err == nil || !strings.Contains(err.Error(), "the world says something else when the same turns are played again") {
+		t.Errorf("a world that does not repeat itself: %v", err)
+	}
 }

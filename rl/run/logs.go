@@ -198,7 +198,11 @@ func treeOf(g *rollout.Group, sample int, pieces func(ids []int) []string) (node
 		}
 	}
 	v := g.View(sample)
-	texts, from := pieces(v.Drawn()), 0
+	var texts []string // of each token that the policy wrote
+	for _, s := range v.Spans {
+		texts = append(texts, pieces(v.IDs[s.From:s.To])...)
+	}
+	from := 0
 	for _, at := range g.Nodes(sample) {
 		s := &g.Segments[at]
 		n := record.Node{Node: at, Parent: s.Parent, Tokens: len(s.IDs)}
