@@ -33,6 +33,7 @@ var setByTest = []string{
 	"eval_every", "eval_problems", "sample_every", "token_every", "optimizer.lr", "optimizer.warmup_steps",
 	"sampling.max_completion_tokens", "second_chance.replace", "batch_size", "max_tokens", "until_valid", "hold_steps", "decay_steps", "test_every",
 	"verifier", // acts through the reward that names it
+	"make",     // acts through the source that draws the rows
 }
 
 const (
@@ -125,7 +126,7 @@ const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1,
 // those of recipes with these tasks, by the task; the models begin from the recipe beside them.
 var easyOnes = map[string]struct{ from, task string }{
 	"guess":            {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
-	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
+	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
 	"program":          {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
@@ -498,6 +499,9 @@ func (a *acting) keys(at, inside string, own, base map[string]any) []change {
 			} // keys that need each other go back together
 		}
 		back := base[key]
+		if _, list := own[key].([]map[string]any); list && back == nil {
+			back = []any{}
+		}
 		if name == "trains" { // which the text of a stage has that does not train the policy
 			back = recipe.PolicyModel
 		}

@@ -27,6 +27,8 @@ canonical form "0>7,1>10".
 Right: the completion ends, and is a program that returns what the hidden function returns at
 0, 1, 2, 3 and 5. Programs are run: x+x+x+7 is as good as x*3+7. A program is f=x=> and an
 expression of x, whole numbers, +, -, * and parentheses, which means what it means in JavaScript.
+Of a program that returns something else the verdict has two numbers, as task.x and task.value: the
+first of these places where it does, and what it returns there.
 The row has the tests, so that the verifier code:javascript judges it too, and accepts all of
 JavaScript.
 
@@ -225,7 +227,9 @@ func runTests(row verify.Problem, text string) verify.Verdict {
 			return verify.Reject(text, programRule, "%v", err)
 		}
 		if y != t.Expected {
-			return verify.Reject(text, programRule, "f(%g) is %g, not %g", t.Args[0], y, t.Expected)
+			v := verify.Reject(text, programRule, "f(%g) is %g, not %g", t.Args[0], y, t.Expected)
+			v.Values = map[string]float64{"x": t.Args[0], "value": y}
+			return v
 		}
 	}
 	return verify.Accept(text, programRule, "%d tests pass", len(tests))
