@@ -326,6 +326,12 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 	for i, st := range full.Stages {
 		at := fmt.Sprintf("stage.%d.", i)
 		set := func(format string, args ...any) { a.sets = append(a.sets, at+fmt.Sprintf(format, args...)) }
+		if st.Kind == recipe.KindMake {
+			for _, few := range []string{"steps=2", "prompts_per_step=8", "group_size=4", "sample_every=0", "sampling.max_completion_tokens=14"} {
+				set("%s", few)
+			}
+			continue
+		}
 		set("algorithm.as_written=true") // a key that is put back may leave a method that learns nothing
 		set("checkpoint_every=0")
 		set("optimizer.lr=1e-2")
@@ -340,7 +346,7 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 				set("decay_steps=1")
 			}
 			if st.SFT.MaxTokens > 0 {
-				set("max_tokens=80")
+				set("max_tokens=%d", min(80, st.SFT.MaxTokens))
 			}
 			continue
 		}
@@ -441,6 +447,9 @@ func (a *acting) changes(own, below []map[string]any) []change {
 	var all []change
 	for i, st := range own {
 		at := fmt.Sprintf("stage.%d", i)
+		if st["kind"] == recipe.KindMake { // it acts through the stages that draw its rows
+			continue
+		}
 		j := slices.IndexFunc(below, func(b map[string]any) bool { return b["name"] == st["name"] })
 		if j < 0 {
 			j = slices.IndexFunc(below, func(b map[string]any) bool { return b["kind"] == st["kind"] })

@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +90,21 @@ func TestFewPrograms(t *testing.T) {
 	for _, task := range []Task{&coding{MaxFactor: 1, MaxTotal: 1}, &coding{MaxFactor: 3, MaxTotal: 2}} {
 		if err := task.Validate(); err == nil {
 			t.Errorf("%+v is accepted", task)
+		}
+	}
+}
+
+// TestFailedProgram: the verdict of a program that returns something else has the first place where it does, and
+// what it returns there; of one that is right, or none, it has no numbers.
+func TestFailedProgram(t *testing.T) {
+	task, err := New("program")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := verify.Problem{Question: "0>7,1>10:", Metadata: map[string]json.RawMessage{"tests": json.RawMessage(`[{"call":"f","args":[0],"expected":7},{"call":"f","args":[1],"expected":10}]`)}}
+	for text, want := range map[string]map[string]float64{"f=x=>x*4+7": {"x": 1, "value": 11}, "f=x=>2-x*4": {"x": 0, "value": 2}, "f=x=>x*3+7": nil, "f=x=>": nil} {
+		if got := task.Verify(row, text, true).Values; !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }
