@@ -41,7 +41,11 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, again := newAuditor(dir, o.Limit), NewRedraw(opened.Recipe, opened.Source)
+	a := newAuditor(dir, o.Limit)
+	again, err := NewRedraw(dir, opened.Recipe, opened.Source)
+	if err != nil {
+		return nil, err
+	}
 	err = record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, line record.Completion) error {
 		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
 		if line.Turns != nil {
@@ -140,32 +144,47 @@ type Redraw struct {
 	stage  string           // of rows
 	step   int              // of rows
 	rows   []verify.Problem // problems of the step that came last
+	first  int              // group of the step with the first of rows: those before are of made rows
+
+	made map[string]verify.Problem // rows that the run has made, by id
 }
 
-// NewRedraw draws those of a recipe from its source.
-func NewRedraw(r *recipe.Recipe, source prompts.Source) *Redraw {
-	return &Redraw{recipe: r, source: source, began: map[string]int{}}
+// NewRedraw draws those of a recipe from its source, and reads those that the run in a folder has made.
+func NewRedraw(dir string, r *recipe.Recipe, source prompts.Source) (*Redraw, error) {
+	d := &Redraw{recipe: r, source: source, began: map[string]int{}, made: map[string]verify.Problem{}}
+	if !r.MakesRows() {
+		return d, nil
+	}
+	_, err := record.EachMade(filepath.Join(dir, record.MadeFile), func(_ int, _ []byte, m record.Made) (err error) {
+		d.made[m.ID], err = prompts.Made(m.ID, m.Row)
+		return err
+	})
+	return d, err
 }
 
 // Row is the problem of a completion, and its stage. Completions are asked for in the order of the log, from
 // its first line on.
 func (d *Redraw) Row(line record.Completion) (verify.Problem, *recipe.Stage, error) {
-	i := slices.IndexFunc(d.recipe.Stages, func(st recipe.Stage) bool { return st.Name == line.Stage && st.Kind == recipe.KindRL })
+	i := slices.IndexFunc(d.recipe.Stages, func(st recipe.Stage) bool { return st.Name == line.Stage && st.Draws() })
 	if i < 0 {
-		return verify.Problem{}, nil, fmt.Errorf("the recipe has no rl stage %q", line.Stage)
+		return verify.Problem{}, nil, fmt.Errorf("the recipe has no stage %q that draws completions", line.Stage)
 	}
 	st := &d.recipe.Stages[i]
 	if _, known := d.began[line.Stage]; !known {
 		d.began[line.Stage] = line.Step
 	}
 	if d.rows == nil || d.stage != line.Stage || d.step != line.Step {
-		d.stage, d.step = line.Stage, line.Step
+		d.stage, d.step, d.first = line.Stage, line.Step, 0
 		d.rows = prompts.Step(d.source, d.recipe.Seed, random.Stream(random.Draw, i), line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
+	}
+	if row, made := d.made[line.PromptID]; made && row.Question == line.Prompt && len(st.Sources) > 0 {
+		d.first = line.Group + 1
+		return row, st, nil
 	}
 	if line.Group < 0 || line.Group >= len(d.rows) {
 		return verify.Problem{}, nil, fmt.Errorf("the group is out of range: the recipe has %d prompts in a step", len(d.rows))
 	}
-	row := d.rows[line.Group]
+	row := d.rows[line.Group-d.first]
 	if row.ID != line.PromptID || row.Question != line.Prompt {
 		return verify.Problem{}, nil, fmt.Errorf("the recipe draws the problem %q here, but the line has %q: it comes from another recipe or an older program", row.ID, line.PromptID)
 	}

@@ -130,7 +130,10 @@ func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
 		row verify.Problem
 	}
 	var last []drawn
-	redraw := audit.NewRedraw(o.Opened.Recipe, o.Opened.Source)
+	redraw, err := audit.NewRedraw(o.Run, o.Opened.Recipe, o.Opened.Source)
+	if err != nil {
+		return out, err
+	}
 	err = record.Each(filepath.Join(o.Run, record.CompletionsFile), func(_ int, line record.Completion) error {
 		if line.Turns != nil || j.Stage != nil && line.Stage != j.Stage.Name {
 			return nil

@@ -45,19 +45,25 @@ func (r *Renderer) MadeRow(id string, columns map[string]json.RawMessage, l Limi
 			return verify.Problem{}, &MadeError{name, fmt.Errorf("%w: %s", chat.ErrControl, r.tok.Decode(ids[at:at+1]))}
 		}
 	}
-	text, err := marshal(columns)
-	if err != nil {
-		return verify.Problem{}, &MadeError{"", err}
-	}
-	row, err := readRow(text)
+	row, err := Made(id, columns)
 	if err == nil {
-		row.ID = id
 		_, err = r.read(row, l)
 	}
 	if err != nil {
 		return row, &MadeError{"", err}
 	}
 	return row, nil
+}
+
+// Made is a row with columns as a problem. The error is that of a row without a question.
+func Made(id string, columns map[string]json.RawMessage) (verify.Problem, error) {
+	text, err := marshal(columns)
+	if err != nil {
+		return verify.Problem{}, err
+	}
+	row, err := readRow(text)
+	row.ID = id
+	return row, err
 }
 
 // errEmpty: a row has a column without a text.
