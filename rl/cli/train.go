@@ -271,8 +271,8 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	if err != nil {
 		return nil, "", err
 	}
-	if w := r.Task.World; w.Given() {
-		fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", outside.Command{Words: w.Command})
+	for _, words := range r.Task.Programs() {
+		fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", outside.Command{Words: words})
 	}
 	if again != "" || c.Bool("resume") && run.Repeats(dir) {
 		opened, err = resolve.OpenAgain(r)

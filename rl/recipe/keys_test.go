@@ -47,6 +47,11 @@ func withTool(key string, own ...string) string {
 	return `task={name = "chain_sum", ` + key + `, episode = {tokens = 9}, tool = [{` + tool + `}]}`
 }
 
+// withServer sets a task with a server of tools, which has further keys.
+func withServer(keys ...string) string {
+	return `task={name = "chain_sum", episode = {tokens = 9}, tool = [{` + strings.Join(append([]string{`mcp = ["x"]`}, keys...), ", ") + `}]}`
+}
+
 // playedBy sets a task that a program of others plays, with further keys.
 func playedBy(keys string) string {
 	return `task={world = {command = ["x"], ` + keys + `}, max_prompt_tokens = 9, episode = {tokens = 9}}`
@@ -86,6 +91,9 @@ func TestKeys(t *testing.T) {
 			}
 			if k.Table == "task.tool" {
 				set = []string{withTool("max_calls = 1", k.Key+" = "+value)}
+				if has := (Tool{}); !field(t, &has, k.Key).Of(has.Variant()) {
+					set = []string{withServer(k.Key + " = " + value)}
+				}
 			}
 			if k.Table == "task.episode" { // a task in turns
 				set = []string{"task={name = \"guess\", episode = {" + k.Key + " = " + value + "}}"}
@@ -163,7 +171,7 @@ func TestKeys(t *testing.T) {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, []string{withTool("calls = \"tags\"")}}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

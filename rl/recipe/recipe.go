@@ -234,7 +234,7 @@ type Episode struct {
 
 	// how long a world may take for one turn, by the clock; an episode whose world takes longer is not
 	// scored, so a run with a limit that is reached does not repeat, unless it keeps calls.jsonl; 0: as long
-	// as it takes; default: 0, and 60 with a program of others
+	// as it takes; default: 0, and 60 with a program or a server of others
 	Seconds float64 `toml:"seconds" range:"[0,86400]" unit:"seconds"`
 }
 

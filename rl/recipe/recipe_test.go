@@ -85,7 +85,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved() + (&Recipe{Task: Task{Settings: inTurns}}).Resolved() + (&Recipe{Task: Task{Data: "x.jsonl", Tools: []Tool{{Options: calculator.Options()}}}}).Resolved() + (&Recipe{Task: Task{World: World{Command: []string{"x"}}}}).Resolved()
+	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved() + (&Recipe{Task: Task{Settings: inTurns}}).Resolved() + (&Recipe{Task: Task{Data: "x.jsonl", Tools: []Tool{{Options: calculator.Options()}}}}).Resolved() + (&Recipe{Task: Task{Data: "x.jsonl", Tools: []Tool{{MCP: []string{"x"}}}}}).Resolved() + (&Recipe{Task: Task{World: World{Command: []string{"x"}}}}).Resolved()
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
 		for _, f := range settings.Fields(v.Interface()) {

@@ -226,8 +226,11 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 	case len(task.Tools) > 0 || task.World.Given():
 		task.Episode = Episode{Turns: defaultTurns}
 		who := "tools answer"
+		if len(task.Programs()) > 0 {
+			task.Episode.Seconds = outsideSeconds
+		}
 		if task.World.Given() {
-			task.Episode.Seconds, who = outsideSeconds, "the program of a world answers"
+			who = "the program of a world answers"
 		}
 		before := d.Failed()
 		if d.Decode(&task.Episode, table, at); d.Failed() == before && task.Episode.Tokens == 0 {

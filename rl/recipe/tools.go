@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,38 +11,82 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/rl/world/tools"
 )
 
 // Tool is a tool that the policy may call before it answers.
 type Tool struct {
 	// the tool; rlzero tools lists them
-	Tool string `toml:"tool"`
+	Tool string `toml:"tool" of:"tool"`
 
 	// its name in calls; default: the name of the tool
-	Name string `toml:"name"`
+	Name string `toml:"name" of:"tool"`
+
+	// in place of tool: a server of the Model Context Protocol on its standard input and output, such as
+	// ["node", "everything/index.js"], which runs with your rights; a word that names a file beside the
+	// recipe means that file; its tools keep their names, in which other characters than letters, digits and
+	// _ become _; there is no default: a table has this key or tool
+	MCP []string `toml:"mcp" of:"mcp"`
+
+	// the tools of the server that the policy may call; default: all that it lists
+	Only []string `toml:"only" of:"mcp"`
+
+	// names of variables of the environment that the server sees, besides PATH, HOME and the folder of
+	// temporary files; values of 8 characters and more are cut out of what it says
+	Env []string `toml:"env" of:"mcp" default:"[]"`
+
+	// calls of the server change something outside, so that none is made twice
+	Effects bool `toml:"effects" of:"mcp"`
 
 	// in demonstrations of an sft stage the tool is called with this text, with members of the row in braces
 	// such as "{question}" or "{id}", before an answer that is right; for pure tools; "": demonstrations do
 	// not call it
-	Shown string `toml:"shown"`
+	Shown string `toml:"shown" of:"tool"`
 
 	// with shown: share of the demonstrations that call it
-	ShownShare float64 `toml:"shown_share" range:"[0,1]" default:"1"`
+	ShownShare float64 `toml:"shown_share" of:"tool" range:"[0,1]" default:"1"`
 
-	// hash of the files that the tool reads, in hexadecimal digits; the recipe of a run has it, and a run
+	// hash of the files that the tool reads, or that the command of the server names, in hexadecimal digits; the recipe of a run has it, and a run
 	// whose files have changed is refused
 	SHA256 string `toml:"sha256"`
 
+	// tools of the server as it lists them, as JSON; the recipe of a run has it, and a run whose server lists
+	// others is refused
+	Listed string `toml:"listed" of:"mcp"`
+
 	// settings of the tool; rlzero tools show NAME lists them
-	Options tools.Options `toml:"options"` // validated
+	Options tools.Options `toml:"options" of:"tool"` // validated
 }
 
-// Spec is that of the tool under its name.
+// Variant implements [settings.Variant].
+func (t Tool) Variant() string {
+	if len(t.MCP) > 0 {
+		return "mcp"
+	}
+	return "tool"
+}
+
+// Spec is that of the tool under its name; of a server it is empty.
 func (t Tool) Spec() world.Spec {
+	if len(t.MCP) > 0 {
+		return world.Spec{}
+	}
 	s := t.Options.Spec()
 	s.Name = t.Name
 	return s
+}
+
+// Specs are those of the tool, or of the tools of a server, which are known once they are listed.
+func (t Tool) Specs() []world.Spec {
+	if len(t.MCP) == 0 {
+		return []world.Spec{t.Spec()}
+	}
+	specs, err := outside.Specs(cmp.Or(t.Listed, "[]"), t.Effects)
+	if err != nil { // what is listed has been checked
+		panic(err)
+	}
+	return specs
 }
 
 // Ways in which calls are written.
@@ -87,7 +132,7 @@ func (t Task) TurnTokens() int {
 func (t Task) Specs() []world.Spec {
 	var specs []world.Spec
 	for _, tool := range t.Tools {
-		specs = append(specs, tool.Spec())
+		specs = append(specs, tool.Specs()...)
 	}
 	return specs
 }
@@ -99,8 +144,8 @@ func (t Task) Vocabulary() []string {
 	if t.Calls != CallsTags {
 		return v
 	}
-	for _, tool := range t.Tools {
-		for _, c := range strings.Split("</>"+world.Unread+tool.Name, "") {
+	for _, spec := range t.Specs() {
+		for _, c := range strings.Split("</>"+world.Unread+spec.Name, "") {
 			if !slices.Contains(v, c) {
 				v = append(v, c)
 			}
@@ -142,13 +187,23 @@ func (d decoder) tool(task *Task, table map[string]any, at settings.Path) {
 	var tool Tool
 	settings.SetDefaults(&tool, "")
 	before := d.Failed()
-	d.Decode(&tool, table, at, "options")
+	if d.Decode(&tool, table, at, "options"); table["mcp"] != nil {
+		if d.Failed() == before {
+			d.server(task, tool, table, at)
+		}
+		return
+	}
+	for _, f := range settings.Fields(&tool) {
+		if _, given := table[f.Key]; given && !f.Of(tool.Variant()) {
+			d.Fail(at.With(f.Key), "%s goes with mcp, the command of a server", d.Name(at.With(f.Key)))
+		}
+	}
 	entry, known := tools.Lookup(tool.Tool)
 	switch {
 	case d.Failed() > before:
 		return
 	case tool.Tool == "":
-		d.Fail(at, "%s has no tool; accepted: tool = one of %s", d.Name(at), strings.Join(tools.Names(), ", "))
+		d.Fail(at, "%s has no tool; accepted: mcp = the command of a server, or tool = one of %s", d.Name(at), strings.Join(tools.Names(), ", "))
 		return
 	case !known:
 		d.Fail(at.With("tool"), "%s = %q is not known%s", d.Name(at.With("tool")), tool.Tool, settings.DidYouMean(tool.Tool, tools.Names(), "rlzero tools lists them all"))
@@ -165,7 +220,7 @@ func (d decoder) tool(task *Task, table map[string]any, at settings.Path) {
 		d.Fail(place, "%s = %q is not accepted; accepted: letters, digits and _, at most 64, a letter or _ first", d.Name(at.With("name")), tool.Name)
 		return
 	}
-	if slices.ContainsFunc(task.Tools, func(t Tool) bool { return t.Name == tool.Name }) {
+	if slices.ContainsFunc(task.Specs(), func(s world.Spec) bool { return s.Name == tool.Name }) {
 		d.Fail(place, "%w", hint.With(fmt.Errorf("two tools are called %q", tool.Name), `give one of them another name: name = "%s2"`, tool.Name))
 		return
 	}
@@ -193,6 +248,30 @@ func (d decoder) tool(task *Task, table map[string]any, at settings.Path) {
 		}
 	}
 	d.shown(task, tool, at.With("shown"))
+	if d.Failed() == before {
+		task.Tools = append(task.Tools, tool)
+	}
+}
+
+// server reads a server of tools.
+func (d decoder) server(task *Task, tool Tool, table map[string]any, at settings.Path) {
+	before := d.Failed()
+	for _, f := range settings.Fields(&tool) {
+		if _, given := table[f.Key]; given && !f.Of("mcp") {
+			d.Fail(at.With(f.Key), "%s does not go with mcp, whose server says what its tools are", d.Name(at.With(f.Key)))
+		}
+	}
+	command := at.With("mcp")
+	if len(tool.MCP) == 0 || tool.MCP[0] == "" {
+		d.Fail(command, `%s is empty; accepted: the program of the server and its arguments, such as ["node", "server.js"]`, d.Name(command))
+		return
+	}
+	tool.MCP = d.words(command, tool.MCP)
+	d.names(at.With("env"), tool.Env, variableName, variableNames)
+	if _, err := outside.Specs(cmp.Or(tool.Listed, "[]"), tool.Effects); err != nil {
+		d.Fail(at.With("listed"), "%s: %w", d.Name(at.With("listed")), err)
+	}
+	settings.Clear(&tool)
 	if d.Failed() == before {
 		task.Tools = append(task.Tools, tool)
 	}
@@ -236,8 +315,8 @@ func (d decoder) calledFirst(task Task, at settings.Path) {
 	}
 }
 
-// Remembers says whether runs have a journal of calls: a tool is not pure, or a program of others plays, which
-// may fail when it is asked again.
+// Remembers says whether runs have a journal of calls: a tool is not pure, as those of servers are, or a program of
+// others plays, which may fail when it is asked again.
 func (t Task) Remembers() bool {
-	return t.World.Given() || slices.ContainsFunc(t.Specs(), func(s world.Spec) bool { return !s.Pure })
+	return t.World.Given() || slices.ContainsFunc(t.Tools, func(t Tool) bool { return len(t.MCP) > 0 }) || slices.ContainsFunc(t.Specs(), func(s world.Spec) bool { return !s.Pure })
 }

@@ -34,8 +34,8 @@ func TestTools(t *testing.T) {
 		{episode, "tool = \"calculator\"\noptions = {digits = 9}\n[[task.tool]]\ntool = \"calculator\"\nname = \"exact\"", ""},
 		{episode, `tool = "search"` + "\n" + `options = {data = "docs", show = 2}`, ""},
 		{episode, `tool = "calculater"`, `r.toml:9:1: task.tool.0.tool = "calculater" is not known; did you mean calculator? (rlzero tools lists them all)`},
-		{episode, `name = "x"`, `r.toml:8:8: task.tool.x has no tool; accepted: tool = one of calculator`},
-		{episode, `tool = "calculator"` + "\n" + `opts = {}`, `r.toml:10:1: unknown key task.tool.0.opts; known here: tool, name, shown`},
+		{episode, `name = "x"`, `r.toml:8:8: task.tool.x has no tool; accepted: mcp = the command of a server, or tool = one of calculator`},
+		{episode, `tool = "calculator"` + "\n" + `opts = {}`, `r.toml:10:1: unknown key task.tool.0.opts; known here: tool, name, mcp`},
 		{episode, `tool = "calculator"` + "\n" + `options = {digit = 7}`, `unknown key task.tool.0.options.digit; did you mean digits?`},
 		{episode, `tool = "calculator"` + "\n" + `options = {digits = 0}`, `task.tool.0.options.digits = 0 is out of range; accepted: a whole number from 1 to 400`},
 		{episode, `tool = "calculator"` + "\n" + `options = 7`, `task.tool.0.options = 7 is a whole number; accepted: a table`},
@@ -48,6 +48,15 @@ func TestTools(t *testing.T) {
 		{episode, "tool = \"files\"\n[[task.tool]]\ntool = \"files\"\nname = \"more\"", `tools files and more both leave what they did to the column "files" of a row`},
 		{episode, "tool = \"files\"\n[[task.tool]]\ntool = \"files\"\nname = \"more\"\noptions = {row = \"more\"}", ""},
 		{episode + "\nmax_calls = 17", `tool = "calculator"`, `task.max_calls = 17 is out of range`},
+		{episode, `mcp = ["node", "server.js"]` + "\n" + `only = ["read-file"]`, ""},
+		{episode, "mcp = [\"a\"]\n[[task.tool]]\nmcp = [\"b\"]\neffects = true", ""},
+		{episode, "mcp = []", `r.toml:9:1: task.tool.0.mcp is empty; accepted: the program of the server and its arguments`},
+		{episode, "mcp = \"node\"", `r.toml:9:1: task.tool.0.mcp = "node" is a string; accepted: a list`},
+		{episode, "mcp = [\"a\"]\nname = \"b\"", `r.toml:10:1: task.tool.b.name does not go with mcp, whose server says what its tools are`},
+		{episode, "mcp = [\"a\"]\ntool = \"search\"", `r.toml:10:1: task.tool.0.tool does not go with mcp`},
+		{episode, "mcp = [\"a\"]\nenv = [\"a b\"]", `task.tool.0.env has "a b"; accepted: names of variables`},
+		{episode, "mcp = [\"a\"]\nlisted = \"[7]\"", `task.tool.0.listed: the list of tools: json`},
+		{episode, "tool = \"calculator\"\nonly = [\"a\"]", `r.toml:10:1: task.tool.0.only goes with mcp, the command of a server`},
 	} {
 		r, err := Parse("r.toml", toolText(x.task, x.tool), nil)
 		said := ""
@@ -59,6 +68,9 @@ func TestTools(t *testing.T) {
 		}
 		if err != nil {
 			continue
+		}
+		if seconds := map[bool]float64{true: 60}[strings.HasPrefix(x.tool, "mcp")]; r.Task.Episode.Seconds != seconds || r.Task.Remembers() != (seconds > 0) {
+			t.Errorf("%s: %v seconds for a turn", x.tool, r.Task.Episode.Seconds)
 		}
 		again, err := Parse("again.toml", r.Resolved(), nil)
 		if err != nil || again.Resolved() != r.Resolved() || !r.Task.Played() {

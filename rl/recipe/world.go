@@ -57,6 +57,19 @@ func (w World) Label() string {
 	return path.Base(w.Command[len(w.Command)-1])
 }
 
+// Programs are the commands of programs of others that a task starts: of its world, and of servers of tools.
+func (t Task) Programs() (all [][]string) {
+	if t.World.Given() {
+		all = append(all, t.World.Command)
+	}
+	for _, tool := range t.Tools {
+		if len(tool.MCP) > 0 {
+			all = append(all, tool.MCP)
+		}
+	}
+	return all
+}
+
 // factName is a name of a number of a turn.
 var factName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
@@ -78,15 +91,8 @@ func (d decoder) world(task *Task, t map[string]any, at settings.Path) {
 		}
 	}
 	w.Command = d.words(command, w.Command)
-	names := func(key string, given []string, form *regexp.Regexp, accepted string) {
-		for i, name := range given {
-			if !form.MatchString(name) || slices.Contains(given[:i], name) {
-				d.Fail(at.With(key), "%s has %q; accepted: %s, each once", d.Name(at.With(key)), name, accepted)
-			}
-		}
-	}
-	names("env", w.Env, variableName, "names of variables, such as API_TOKEN")
-	names("facts", w.Facts, factName, "lower-case letters, digits and _, at most 64, a letter first")
+	d.names(at.With("env"), w.Env, variableName, variableNames)
+	d.names(at.With("facts"), w.Facts, factName, "lower-case letters, digits and _, at most 64, a letter first")
 	for _, name := range world.CallFacts() {
 		if slices.Contains(w.Facts, name) {
 			d.Fail(at.With("facts"), "%s has %q, which counts the calls of tools; accepted: another name", d.Name(at.With("facts")), name)
@@ -97,6 +103,18 @@ func (d decoder) world(task *Task, t map[string]any, at settings.Path) {
 		if beside[key] {
 			p := at[:len(at)-1].With(key)
 			d.Fail(p, "%s does not go with [task.world], whose program asks, answers and judges: remove one of them", d.Name(p))
+		}
+	}
+}
+
+// variableNames are what variableName accepts.
+const variableNames = "names of variables, such as API_TOKEN"
+
+// names refuses names of another form, and those that are there twice.
+func (d decoder) names(at settings.Path, given []string, form *regexp.Regexp, accepted string) {
+	for i, name := range given {
+		if !form.MatchString(name) || slices.Contains(given[:i], name) {
+			d.Fail(at, "%s has %q; accepted: %s, each once", d.Name(at), name, accepted)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	}
 	var tools []world.Tool
 	if source != nil {
-		tools = openTools(&full, source, faults)
+		tools = openTools(&full, source, again, faults)
 	}
 	for i := range full.Stages {
 		st := &full.Stages[i]

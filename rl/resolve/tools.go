@@ -22,6 +22,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -33,7 +34,7 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 		Dice: func(k random.Key) *random.Rand { return k.Dice(seed) }}
 	switch played := task.Episodic(); {
 	case o.World != nil:
-		out.World, out.Prompt = *o.World, task.MaxPromptTokens
+		out.World, out.Prompt, out.Start = *o.World, task.MaxPromptTokens, outside.StartClock
 	case played != nil:
 		out.World = played
 		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())
@@ -50,11 +51,16 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 }
 
 // openTools makes the tools of a task, and tries them on its first rows.
-func openTools(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) []world.Tool {
+// again says that a journal has their answers: servers are not asked for their tools then.
+func openTools(r *recipe.Recipe, source prompts.Source, again bool, faults *recipe.Faults) []world.Tool {
 	r.Task.Tools = slices.Clone(r.Task.Tools)
 	var out []world.Tool
 	for i := range r.Task.Tools {
 		t, key := &r.Task.Tools[i], fmt.Sprintf("task.tool.%d", i)
+		if len(t.MCP) > 0 {
+			out = append(out, openServer(t, key, again, faults)...)
+			continue
+		}
 		made, sum, err := t.Options.Make(documents)
 		switch {
 		case err != nil:
@@ -71,7 +77,42 @@ func openTools(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) [
 		}
 		out = append(out, made)
 	}
+	for i, t := range out {
+		if name := t.Spec().Name; slices.ContainsFunc(out[:i], func(o world.Tool) bool { return o.Spec().Name == name }) {
+			faults.Fail("task.tool", "%w", hint.With(fmt.Errorf("two tools are called %q", name), "leave one of them out with only, or give one that is no server's another name"))
+		}
+	}
 	return out
+}
+
+// openServer makes the tools of a server, as it lists them.
+func openServer(t *recipe.Tool, key string, again bool, faults *recipe.Faults) []world.Tool {
+	command := outside.Command{Words: t.MCP, Env: t.Env}
+	server := outside.NewServer(command, t.Effects)
+	if !again || t.Listed == "" {
+		text, err := server.List(context.Background(), t.Only)
+		var sum string
+		if err == nil {
+			sum, err = command.Digest()
+		}
+		switch {
+		case err != nil:
+			faults.Fail(key+".mcp", "%s: %w", command, err)
+			return nil
+		case t.SHA256 != "" && t.SHA256 != sum:
+			faults.Fail(key+".sha256", "%w", hint.With(fmt.Errorf("the server %s has changed: its SHA-256 is %s, the recipe has %s", command, sum, t.SHA256), "put its files back as they were, or start a new run without this key"))
+			return nil
+		case t.Listed != "" && t.Listed != text:
+			faults.Fail(key+".listed", "%w", hint.With(fmt.Errorf("the server %s lists other tools than the recipe has", command), "use the server as it was, or start a new run without this key"))
+			return nil
+		}
+		t.Listed, t.SHA256 = text, sum
+	}
+	made, err := server.Tools(t.Listed)
+	if err != nil {
+		faults.Fail(key+".listed", "%w", err)
+	}
+	return made
 }
 
 // tried opens a tool for the first rows of a file: it may need a column of them.

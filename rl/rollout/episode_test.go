@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -422,6 +423,54 @@ func TestSlowWorlds(t *testing.T) {
 			t.Errorf("%d groups take %v, want %v", len(groups), took, longest)
 		}
 	})
+}
+
+// starting is a world that takes its time to begin.
+type starting struct {
+	counting
+	takes time.Duration
+}
+
+func (s *starting) Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	time.Sleep(s.takes)
+	return s.counting.Begin(ctx, row, dice)
+}
+
+// TestStart: the time that a world takes to begin is not that of a turn.
+func TestStart(t *testing.T) {
+	for allowed, want := range map[time.Duration]string{time.Minute: verify.Right, 0: verify.NotScored} {
+		synctest.Test(t, func(t *testing.T) {
+			var encoded []string
+			slow := &starting{counting{turns: 2}, 10 * time.Second}
+			c := playing(slow, 9, 99, nil, &encoded)
+			c.Episodes.Clock, c.Episodes.Start = time.Second, allowed
+			if allowed == 0 { // one of them begins
+				slow.takes = 0
+				c.Episodes.World = &mixed{one: slow, other: &starting{counting{turns: 2}, 10 * time.Second}}
+			}
+			groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 2, Params{MaxTokens: 8}, random.Key{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := groups[0].Paths; v[0].Verdicts[0].Verdict != want && v[1].Verdicts[0].Verdict != want {
+				t.Errorf("with %v: %+v", allowed, v)
+			}
+			time.Sleep(time.Minute) // what was given up comes back
+		})
+	}
+}
+
+// mixed begins every other episode in another world.
+type mixed struct {
+	one, other world.World
+	begun      atomic.Int32
+}
+
+func (m *mixed) Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	if m.begun.Add(1)%2 == 0 {
+		return m.other.Begin(ctx, row, dice)
+	}
+	return m.one.Begin(ctx, row, dice)
 }
 
 // healthy is a world with a canary.

@@ -37,7 +37,7 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 	if j, can := w.(world.Journaled); can && e.journal != nil {
 		w = j.Through(e.journal)
 	}
-	b, err := within(ctx, e.Clock, func(ctx context.Context) (b began, err error) {
+	b, err := within(ctx, e.starting(), func(ctx context.Context) (b began, err error) {
 		b.world, b.reply, err = w.Begin(ctx, e.problem, dice)
 		return b, err
 	}, func(b began) {
@@ -69,6 +69,14 @@ func (e *episode) started(ctx context.Context) (world.Reply, error) {
 		return first, broken
 	}
 	return first, cmp.Or(e.journal.Failed(0, broken.Error()), broken)
+}
+
+// starting is how long a world may take to begin; 0: as long as it likes.
+func (e *episode) starting() time.Duration {
+	if e.Clock == 0 {
+		return 0
+	}
+	return e.Clock + e.Start
 }
 
 // leave closes the world of the episode, if it has one.
@@ -115,7 +123,7 @@ func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
 // again tells a fresh episode of a turn that broke one: first of the turns before it, if the canary
 // lives. refused says that the turn breaks that one too.
 func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, broken error) (reply world.Reply, refused bool, err error) {
-	_, dead := within(ctx, e.Clock, func(ctx context.Context) (none struct{}, err error) { return none, c.Canary(ctx) }, func(struct{}) {})
+	_, dead := within(ctx, e.starting(), func(ctx context.Context) (none struct{}, err error) { return none, c.Canary(ctx) }, func(struct{}) {})
 	if dead != nil {
 		return reply, false, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
 	}

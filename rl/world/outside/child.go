@@ -24,11 +24,11 @@ const (
 	maxQueue = 4096
 )
 
-// Clocks of a program, in time that this process runs.
-const (
-	startClock = time.Minute // until its first line
-	endClock   = 2 * time.Second
-)
+// StartClock is how long a program may take until its first line, in time that this process runs.
+const StartClock = time.Minute
+
+// endClock is how long it has to end by itself.
+const endClock = 2 * time.Second
 
 // child is a program that runs, and lines to and from it.
 type child struct {
@@ -38,6 +38,7 @@ type child struct {
 	log     *lines.Tail
 	secrets *strings.Replacer
 	queue   chan []byte
+	longest int // line that is read, in bytes
 
 	dead chan struct{} // closed when it is over
 	once sync.Once
@@ -47,13 +48,13 @@ type child struct {
 	reaped  bool // its number may be another's
 }
 
-// begin starts a program. Somebody has to call serve.
-func begin(c Command) (*child, error) {
+// begin starts a program whose lines have at most so many bytes. Somebody has to call serve.
+func begin(c Command, longest int) (*child, error) {
 	env, secrets, err := c.environment()
 	if err != nil {
 		return nil, err
 	}
-	p := &child{cmd: exec.Command(c.Words[0], c.Words[1:]...), log: &lines.Tail{}, queue: make(chan []byte, maxQueue), dead: make(chan struct{})}
+	p := &child{cmd: exec.Command(c.Words[0], c.Words[1:]...), log: &lines.Tail{}, queue: make(chan []byte, maxQueue), dead: make(chan struct{}), longest: longest}
 	var pairs []string
 	for _, s := range secrets {
 		pairs = append(pairs, s[0], s[1])
@@ -144,13 +145,13 @@ func (p *child) lastWords() string {
 	return ": " + terminal.Line(text[strings.LastIndexByte(text, '\n')+1:], 200)
 }
 
-// read reads a line of at most MaxLine bytes.
+// read reads a line that is not too long.
 func (p *child) read() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := p.out.ReadSlice('\n')
-		if line = append(line, part...); len(line) > MaxLine {
-			return nil, fmt.Errorf("it says a line of more than %d bytes; accepted: at most that many", MaxLine)
+		if line = append(line, part...); len(line) > p.longest {
+			return nil, fmt.Errorf("it says a line of more than %d bytes; accepted: at most that many", p.longest)
 		}
 		if err == nil {
 			return line[:len(line)-1], nil

@@ -1,4 +1,4 @@
-// Package outside has the worlds of others: programs that answer a policy over pipes.
+// Package outside has the worlds of others, programs that answer a policy over pipes, and tools of others.
 //
 //	World.Begin ─> episode ── {"id":"1","op":"step","text":"50"} ──> program's standard input
 //	                       <── {"id":"1","messages":[…]} ────────── its standard output
@@ -45,6 +45,14 @@
 // Of a program that is not pure a journal keeps each answer. What the journal knows is not asked again; the
 // program is told of it once something is asked that the journal does not know, and what it answers then is
 // not read.
+//
+// # Servers of tools
+//
+// A [Server] speaks the Model Context Protocol over the same pipes. Its tools are listed once; a recipe keeps the
+// list. Each episode that calls one has a process of its own. The revision of 2026-07-28, which has no
+// handshake, is tried first, and then that of 2025-11-25 and older ones. What isError marks is the policy's
+// mistake; an error of the protocol is the server's fault, as long as it does not come again. The client offers
+// no sampling, no input and no roots.
 //
 // # Rights
 //

@@ -39,7 +39,7 @@ type heard struct {
 
 // start starts a program and reads its first line.
 func start(c Command) (*process, error) {
-	made, err := begin(c)
+	made, err := begin(c, MaxLine)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func start(c Command) (*process, error) {
 			return err
 		})
 	}()
-	ctx, cancel := awake.WithTimeout(context.Background(), startClock, fmt.Errorf("it says nothing for %v; %s", startClock, helloForm))
+	ctx, cancel := awake.WithTimeout(context.Background(), StartClock, fmt.Errorf("it says nothing for %v; %s", StartClock, helloForm))
 	defer cancel()
 	select {
 	case err = <-greeted:

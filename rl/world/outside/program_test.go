@@ -13,15 +13,20 @@ import (
 //
 //	world MODE…   a world that does what its modes and the turns say, see speak
 //	parent PIPE   a program that starts such a world, which opens a pipe and hangs
+//	server MODE…  a server of tools, see serveTools
 const (
 	worldWord  = "world"
 	parentWord = "parent"
+	serverWord = "server"
 )
 
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == worldWord:
 		speak(os.Args[2:])
+		os.Exit(0)
+	case len(os.Args) > 1 && os.Args[1] == serverWord:
+		serveTools(os.Args[2:])
 		os.Exit(0)
 	case len(os.Args) > 2 && os.Args[1] == parentWord:
 		New(Command{Words: []string{os.Args[0], worldWord, "hold=" + os.Args[2]}}, nil).Hello()

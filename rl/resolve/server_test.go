@@ -1,0 +1,118 @@
+//go:build unix
+
+package resolve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// scriptedServer is a server of tools in a shell; list is what it lists.
+func scriptedServer(list string) string {
+	return `while read -r line; do
+	id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	case $line in
+	*'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"sh\",\"version\":\"1\"}}}" ;;
+	*'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[` + strings.ReplaceAll(list, `"`, `\"`) + `]}}" ;;
+	*'"notifications/'*) ;;
+	*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}" ;;
+	esac
+done
+`
+}
+
+// TestServers: the tools of a server are those of the recipe, which has their list from then on: a run whose
+// server lists others is refused, and one that is repeated needs no server.
+func TestServers(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool := func(name string) string {
+		return `{"name":"` + name + `","description":"D","inputSchema":{"type":"object"}}`
+	}
+	rows := ""
+	for i := range 32 {
+		rows += `{"question":"row ` + string(rune('a'+i)) + `","answer":"1"}` + "\n"
+	}
+	write("rows.jsonl", rows)
+	write("server.sh", scriptedServer(tool("read-file")+","+tool("write")))
+	open := func(tools string) (*Opened, error) {
+		r, err := recipe.Parse(filepath.Join(dir, "r.toml"), `[model]
+path = "start"
+[task]
+data = "rows.jsonl"
+verifier = "exact"
+held_out = 0.5
+max_prompt_tokens = 99
+episode = {tokens = 64}
+`+tools+`
+[[stage]]
+kind = "rl"
+sampling = {max_completion_tokens = 9}
+`, nil)
+		if err != nil {
+			return nil, err
+		}
+		return Open(r)
+	}
+	const whole = "[[task.tool]]\nmcp = [\"sh\", \"server.sh\"]\n"
+	o, err := open(whole + "[[task.tool]]\ntool = \"calculator\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i, spec := range o.Recipe.Task.Specs() {
+		if names = append(names, spec.Name); o.Tools[i].Spec().Name != spec.Name {
+			t.Errorf("tool %d is %s, and in the recipe %s", i, o.Tools[i].Spec().Name, spec.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "read_file write calculator" {
+		t.Errorf("the tools are %s", got)
+	}
+	if own := o.Recipe.Task.Tools[0]; !strings.Contains(own.Listed, `"read-file"`) || len(own.SHA256) != 64 || !o.Recipe.Task.Remembers() {
+		t.Errorf("%+v", own)
+	}
+	resolved, err := recipe.Parse("again.toml", o.Recipe.Resolved(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Open(resolved); err != nil || again.Recipe.Resolved() != o.Recipe.Resolved() {
+		t.Errorf("opened again: %v", err)
+	}
+	for tools, want := range map[string]string{
+		whole + "only = [\"write\"]\n" + whole + "only = [\"read-file\"]\n": "",
+		whole + whole:                                  `task.tool: two tools are called "read_file"`,
+		whole + "only = [\"wirte\"]\n":                 `task.tool.0.mcp: sh ` + dir + `/server.sh: unknown tool of the server "wirte"`,
+		"[[task.tool]]\nmcp = [\"no-such-program\"]\n": `"no-such-program" cannot be started`,
+		"[[task.tool]]\nmcp = [\"true\"]\n":            "the program has ended (exit status 0)",
+	} {
+		if _, err := open(tools); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", tools, err, want)
+		}
+	}
+	write("server.sh", scriptedServer(tool("read-file")+","+tool("write"))+"# changed\n")
+	if _, err := Open(resolved); err == nil || !strings.Contains(err.Error(), "task.tool.read_file.sha256: the server sh ") && !strings.Contains(err.Error(), "sha256: the server sh ") {
+		t.Errorf("a changed server: %v", err)
+	}
+	other := *resolved
+	other.Task.Tools = append([]recipe.Tool{}, resolved.Task.Tools...)
+	other.Task.Tools[0].SHA256 = ""
+	write("server.sh", scriptedServer(tool("read-file")))
+	if _, err := Open(&other); err == nil || !strings.Contains(err.Error(), "lists other tools than the recipe has") {
+		t.Errorf("a server with other tools: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "server.sh")); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := OpenAgain(resolved); err != nil || len(again.Tools) != 3 {
+		t.Errorf("repeated without the server: %v", err)
+	}
+}
