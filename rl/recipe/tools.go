@@ -67,7 +67,7 @@ func (t Tool) Variant() string {
 	return "tool"
 }
 
-// Spec is that of the tool under its name; of a server it is empty.
+// Spec is that of the tool under its name; of a server it is empty, and so not pure.
 func (t Tool) Spec() world.Spec {
 	if len(t.MCP) > 0 {
 		return world.Spec{}
@@ -318,5 +318,5 @@ func (d decoder) calledFirst(task Task, at settings.Path) {
 // Remembers says whether runs have a journal of calls: a tool is not pure, as those of servers are, or a program of
 // others plays, which may fail when it is asked again.
 func (t Task) Remembers() bool {
-	return t.World.Given() || slices.ContainsFunc(t.Tools, func(t Tool) bool { return len(t.MCP) > 0 }) || slices.ContainsFunc(t.Specs(), func(s world.Spec) bool { return !s.Pure })
+	return t.World.Given() || slices.ContainsFunc(t.Tools, func(t Tool) bool { return !t.Spec().Pure })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/reward"
-	"github.com/rlzero/rlzero/rl/world"
 )
 
 // Tree are the keys of completions that grow as trees: in rounds, each of which goes on from the best
@@ -162,7 +161,7 @@ func (d decoder) grows(s *Stage, task Task, at settings.Path) {
 	case task.Played() && s.Tree.At != algo.TurnsCut:
 		d.Fail(q, "%w", hint.With(fmt.Errorf("%s = %q does not go with a task that is played in turns, whose world sees whole turns; accepted: turns", d.Name(q), s.Tree.At), "--set %s=turns", d.Name(q)))
 		return
-	case task.Played() && slices.ContainsFunc(task.Specs(), func(s world.Spec) bool { return !s.Pure }):
+	case task.Played() && slices.ContainsFunc(task.Tools, func(t Tool) bool { return !t.Spec().Pure }):
 		d.Fail(p, "%s does not go with tools whose answers may differ, since a branch plays the turns before it again; accepted: tools that are pure (rlzero tools)", d.Name(p))
 		return
 	case !task.Played() && s.Tree.At == algo.TurnsCut:

@@ -99,6 +99,7 @@ func TestTreeFaults(t *testing.T) {
 	for set, want := range map[string]string{
 		"stage.rl.tree.at=lines":                           `stage.rl.tree.at = "lines" does not go with a task that is played in turns, whose world sees whole turns; accepted: turns`,
 		"stage.rl.tree.choose=segment_mean(old)*turn.bits": "stage.rl.tree.choose reads turn.bits, which task guess does not tell of a turn; accepted: turn.left, turn.lost",
+		`task.tool=[{mcp = ["x"]}]`:                        "stage.rl.tree does not go with tools whose answers may differ",
 		`task.tool=[{tool = "python"}]`:                    "stage.rl.tree does not go with tools whose answers may differ, since a branch plays the turns before it again; accepted: tools that are pure",
 	} {
 		from, sets := "guess-tiny", append(inTurns, set)
