@@ -27,6 +27,7 @@ type question struct {
 	Prompt     map[string]list   `json:"prompt"`     // [prompt, in order of first appearance]
 	Completion map[string]list   `json:"completion"` // [completion]
 	Segment    map[string][]list `json:"segment"`    // [completion][segment]
+	Same       []int             `json:"same"`       // [token of all completions] row of the same token in the first completion that shares it, where it is learned once; absent: none is shared
 	Token      map[string][]list `json:"token"`      // [completion][token]; own tells those that the policy wrote, all if absent; start is old if absent
 }
 
@@ -100,7 +101,7 @@ func readQuestion(data []byte) (question, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
-		return q, fmt.Errorf("%w; accepted: one object with the keys formulas or preset, parameters, metrics, group, segments, run, prompt, completion, segment, token", err)
+		return q, fmt.Errorf("%w; accepted: one object with the keys formulas or preset, parameters, metrics, group, segments, run, prompt, completion, segment, token, same", err)
 	}
 	return q, nil
 }
@@ -144,7 +145,12 @@ func (q question) evaluate(m Method) (answer, error) {
 	if c.table, err = a.Cut(c.table); err != nil {
 		return answer{}, err
 	}
-	step, err := a.Step(c.table)
+	for i, first := range q.Same {
+		if len(q.Same) != c.table.Size(formula.Token) || first < 0 || first > i {
+			return answer{}, fmt.Errorf("same has %d values, the %d. of them %d; accepted: one for each of the %d tokens, each its own place or one before it", len(q.Same), i+1, first, c.table.Size(formula.Token))
+		}
+	}
+	step, err := a.StepBeside(c.table, nil, q.Same)
 	if err != nil {
 		return answer{}, err
 	}

@@ -158,12 +158,76 @@ func (s recordedStep) question(stage *recipe.Stage) any {
 		token.set("old_entropy", i, t.Entropy)
 		s.turns(i, &segments, completion, segment)
 	}
+	same := s.nodes(stage, &segments, segment)
 	out := map[string]any{"group": group, "run": run, "prompt": map[string]any{"prompt_tokens": lengths},
 		"completion": completion.full(len(s.rows)), "token": token.full(len(s.rows))}
 	if len(segments) > 0 {
 		out["segments"], out["segment"] = segments, segment.full(len(s.rows))
 	}
+	if same != nil {
+		out["same"] = same
+	}
 	return out
+}
+
+// nodes adds what the log tells of the nodes of trees, which are their segments, and tells which tokens
+// are the same; nil: each is learned where it stands.
+func (s recordedStep) nodes(stage *recipe.Stage, segments *[][]int, segment columns) (same []int) {
+	if !stage.Grows() {
+		return nil
+	}
+	type node struct{ group, number int }
+	leaves, first := map[node]int{}, map[node]int{} // completions that go through it; row of its first token
+	for i := range s.rows {
+		for _, n := range s.nodesOf(i) {
+			leaves[node{s.rows[i].Group, n.Node}]++
+		}
+	}
+	for i, l := range s.rows {
+		var lengths []int
+		facts := columns{}
+		for k, n := range s.nodesOf(i) {
+			at := node{l.Group, n.Node}
+			if _, known := first[at]; !known {
+				first[at] = len(same)
+			}
+			for token := range n.Tokens {
+				same = append(same, first[at]+token)
+			}
+			lengths = append(lengths, n.Tokens)
+			facts.set("node", k, n.Node)
+			facts.set("depth", k, k+1)
+			facts.set("leaves", k, leaves[at])
+		}
+		for name, values := range facts.full(len(lengths)) {
+			segment.set(name, i, values)
+		}
+		if l.Turns == nil {
+			*segments = append(*segments, lengths)
+		}
+	}
+	if stage.Tree.Per == "leaf" {
+		return nil
+	}
+	return same
+}
+
+// nodesOf are those of a completion; where its tree does not fork, it is one.
+func (s recordedStep) nodesOf(i int) []record.Node {
+	l := s.rows[i]
+	switch {
+	case l.Nodes != nil:
+		return l.Nodes
+	case l.Turns == nil:
+		return []record.Node{{Node: l.Sample + 1, Tokens: l.Tokens}}
+	}
+	var nodes []record.Node
+	for _, t := range l.Turns {
+		if t.By == record.ByPolicy { // numbers that no other completion has
+			nodes = append(nodes, record.Node{Node: 1 + l.Sample + len(nodes)*len(s.rows), Tokens: t.Tokens})
+		}
+	}
+	return nodes
 }
 
 // turns adds what an episode tells of its turns, which are its segments. The situation in which a turn

@@ -18,9 +18,10 @@ func TestEvalRun(t *testing.T) {
 		method string
 	}{
 		{"countdown-short", "stage.warm-up.skip=true stage.rl.prompts_per_step=4 stage.rl.group_size=4 stage.rl.reward=random", "stage.rl.algorithm.keep=not truncated or reward > 0.5"},
+		{"countdown-short", "stage.warm-up.skip=true stage.rl.prompts_per_step=4 stage.rl.group_size=6 stage.rl.tree.rounds=2 stage.rl.tree.roots=2 stage.rl.tree.open=1 stage.rl.tree.width=2 stage.rl.tree.at=position>1 stage.rl.reward=random", "stage.rl.algorithm.advantage=own*(reward + same_mean(reward, node)/leaves + 0.1*depth)"},
 		{"guess-tiny", "stage.warm-up.batch_size=4 stage.warm-up.hold_steps=3 stage.warm-up.until_valid=0 stage.warm-up.decay_steps=2 stage.rl.prompts_per_step=2 stage.rl.group_size=3 stage.rl.eval_problems=2", "stage.rl.algorithm.advantage=own*(turn_reward + turns/10 + if(last_turn, 1, 0) + default(turn.lost, 0))"},
 	} {
-		t.Run(c.recipe, func(t *testing.T) {
+		t.Run(c.recipe+" "+c.method, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			args := []string{"train", c.recipe, "--device", "ref", "--run", dir}
 			for _, s := range append(strings.Fields(c.sets), small...) {
@@ -70,7 +71,7 @@ func TestEvalRun(t *testing.T) {
 			if taught == 0 {
 				t.Fatal("the step taught nothing")
 			}
-			if c.recipe == "countdown-short" {
+			if strings.Contains(c.method, "keep") {
 				var advantages []float64
 				if err := json.Unmarshal(r.Computed.Parts.Advantage, &advantages); err != nil {
 					t.Fatal(err)

@@ -10,7 +10,7 @@ var absent = map[string]string{
 	"top_tv":           "log-probs of tokens that were not drawn are not kept; tv_near and dppo_tv judge by the drawn token",
 	"top_kl":           "log-probs of tokens that were not drawn are not kept; kl_near and dppo_kl judge by the drawn token",
 	"turns":            "a completion has one turn; cut it with lines, sentences, forks or a condition on tokens",
-	"nodes":            "completions of a group are no tree; cut them with lines, sentences, forks or a condition on tokens",
+	"nodes":            "with [stage.tree] nodes are the segments, without a name; other completions are cut with lines, sentences, forks or a condition on tokens",
 	"jsd":              "whole distributions are not kept; k1, k2 and k3 judge by the drawn token",
 	"batch_place":      "nothing sorts the values of a batch; group_rank orders those of a group",
 	"aot":              "nothing sorts the margins of the batch, as AOT asks; the losses of preference look at each pair",

@@ -166,7 +166,8 @@ func TestRoundTrip(t *testing.T) {
 					s.Optimizer.ValueLR = 0
 				}
 				scramble(r, &s.Sampling, s.Kind)
-				s.GroupSize++ // estimators compare at least two
+				s.GroupSize++                       // estimators compare at least two
+				s.Tree = stageDefaults(KindRL).Tree // which says how large groups are, and has formulas of its own
 				if s.Order = "drawn"; s.Lag > 0 && !s.played && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
 					s.Order = "arrival"
 				}

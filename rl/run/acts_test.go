@@ -29,7 +29,7 @@ import (
 // setByTest are keys of a stage that TestActs sets itself, so that a step takes a moment, or
 // that act later than in the second step.
 var setByTest = []string{
-	"name", "kind", "skip", "steps", "prompts_per_step", "group_size", "max_sampled_tokens", "checkpoint_every",
+	"name", "kind", "skip", "steps", "prompts_per_step", "group_size", "tree.roots", "tree.rounds", "tree.open", "tree.width", "max_sampled_tokens", "checkpoint_every",
 	"eval_every", "eval_problems", "sample_every", "token_every", "optimizer.lr", "optimizer.warmup_steps",
 	"sampling.max_completion_tokens", "second_chance.replace", "batch_size", "max_tokens", "until_valid", "hold_steps", "decay_steps", "test_every",
 	"verifier", // acts through the reward that names it
@@ -371,7 +371,14 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		}
 		set("steps=2")
 		set("prompts_per_step=%d", max(8, manyPrompts[a.name]))
-		set("group_size=%d", min(4, st.GroupSize))
+		if t := st.Tree; st.Grows() {
+			set("tree.roots=%d", min(2, t.Roots))
+			set("tree.rounds=%d", min(2, t.Rounds))
+			set("tree.open=%d", min(2, t.Open))
+			set("tree.width=%d", min(2, t.Width))
+		} else {
+			set("group_size=%d", min(4, st.GroupSize))
+		}
 		set("second_chance.replace=%d", min(2, st.SecondChance.Replace))
 		set("updates_per_rollout=%d", min(4, st.UpdatesPerRollout))
 		for _, never := range []string{"eval_every=0", "eval_problems=1", "sample_every=0", "token_every=0", "sampling.max_completion_tokens=14"} {
