@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -60,11 +61,6 @@ func (o order) become() error {
 		{layerLandlock, o.landlock},
 		{layerSeccomp, filterCalls},
 		{layerProgram, sayReady},
-		// These come last: the layers before need more memory than a program may have, and Go may start
-		// a thread during any call that may wait, which kills the process where there is no room for one.
-		{layerLimits, func() error {
-			return errors.Join(limit(unix.RLIMIT_NPROC, uint64(o.Processes)), limit(unix.RLIMIT_AS, uint64(o.Memory)))
-		}},
 	} {
 		err := layer.set()
 		if err != nil && o.Unsafe && (layer.name == layerLandlock || layer.name == layerSeccomp) {
@@ -74,8 +70,41 @@ func (o order) become() error {
 			return fmt.Errorf("%s: %w", layer.name, err)
 		}
 	}
-	err := unix.Exec(o.Path, append([]string{o.Path}, o.Args...), o.Env)
-	return fmt.Errorf("%s: %s: %w", layerProgram, o.Path, err)
+	path, err := syscall.BytePtrFromString(o.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %q: %w", layerProgram, o.Path, err)
+	}
+	args, err := syscall.SlicePtrFromStrings(append([]string{o.Path}, o.Args...))
+	if err != nil {
+		return fmt.Errorf("%s: arguments: %w", layerProgram, err)
+	}
+	env, err := syscall.SlicePtrFromStrings(o.Env)
+	if err != nil {
+		return fmt.Errorf("%s: environment: %w", layerProgram, err)
+	}
+	// The layers before need more processes and more memory than a program may have.
+	last := [...]unix.Rlimit{{Cur: uint64(o.Processes), Max: uint64(o.Processes)}, {Cur: uint64(o.Memory), Max: uint64(o.Memory)}}
+	failed, errno := takeOver(&last, path, &args[0], &env[0])
+	if failed == layerLimits {
+		return fmt.Errorf("%s: %w", failed, errno)
+	}
+	return fmt.Errorf("%s: %s: %w", failed, o.Path, errno)
+}
+
+// takeOver puts the last limits on, of processes and of memory, and becomes the program. It returns only to
+// say what failed. Go has no occasion to start a thread in it, which would kill the process where there is
+// no room for one: it cannot be preempted at the beginning of a function, as none that it calls has a check
+// for it, nor by a signal (GODEBUG in Start), and its calls do not give their processor up.
+//
+//go:nosplit
+func takeOver(last *[2]unix.Rlimit, path *byte, args, env **byte) (failed string, errno syscall.Errno) {
+	for i, resource := range [...]uintptr{unix.RLIMIT_NPROC, unix.RLIMIT_AS} {
+		if _, _, errno = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(&last[i])), 0, 0, 0); errno != 0 {
+			return layerLimits, errno
+		}
+	}
+	_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(args)), uintptr(unsafe.Pointer(env)))
+	return layerProgram, errno
 }
 
 // sayReady tells the parent, and gives a thread that Go has begun to start the time to be there before the

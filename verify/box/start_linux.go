@@ -63,7 +63,7 @@ func start(s Spec, namespaces bool) (*Box, error) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	// Between its last limit and the program the child must need no more memory.
-	cmd.Env = []string{variable + "=" + string(text), "GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=none"}
+	cmd.Env = []string{variable + "=" + string(text), "GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=none"}
 	cmd.SysProcAttr = attr
 	b, err := attach(cmd)
 	if err != nil {
