@@ -112,11 +112,15 @@ var doesNotAct = map[string]string{
 var staysPut = map[string]string{
 	"cooper trains":      "later stages pay by the head that the stage trains",
 	"reward-math trains": "as cooper",
+	"qwen-math trains":   "as cooper",
 	"reward-math truth":  "it is measured, and never paid",
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
 var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "agent-rlvr": 32}
+
+// noneKept are recipes that make rows of what the tiny model never writes: here they make them of all.
+var noneKept = map[string]bool{"spct": true}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -330,6 +334,9 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			for _, few := range []string{"steps=2", "prompts_per_step=8", "group_size=4", "sample_every=0", "sampling.max_completion_tokens=14"} {
 				set("%s", few)
 			}
+			if noneKept[a.name] {
+				set(`make.0.where="true"`)
+			}
 			continue
 		}
 		set("algorithm.as_written=true") // a key that is put back may leave a method that learns nothing
@@ -347,6 +354,9 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			}
 			if st.SFT.MaxTokens > 0 {
 				set("max_tokens=%d", min(80, st.SFT.MaxTokens))
+			}
+			if len(st.Sources) > 0 { // of the test's task
+				set("max_tokens=48")
 			}
 			continue
 		}
