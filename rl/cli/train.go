@@ -271,15 +271,20 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	if err != nil {
 		return nil, "", err
 	}
-	for _, words := range r.Task.Programs() {
-		fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", outside.Command{Words: words})
-	}
+	tellPrograms(c, r)
 	if again != "" || c.Bool("resume") && run.Repeats(dir) {
 		opened, err = resolve.OpenAgain(r)
 	} else {
 		opened, err = resolve.Open(r)
 	}
 	return opened, dir, err
+}
+
+// tellPrograms says which programs of others a recipe is about to start.
+func tellPrograms(c *cli.Context, r *recipe.Recipe) {
+	for _, words := range r.Task.Programs() {
+		fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", outside.Command{Words: words})
+	}
 }
 
 // firstFree starts a run in the folder dir or, where that holds a run already, in

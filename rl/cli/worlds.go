@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,6 +14,9 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/audit/worlds"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
@@ -44,13 +48,20 @@ const checkHelp = `Plays a world with players that need no model, and says what 
    - Demonstrations have the form that they should, and everything that is
      said has tokens in the vocabulary of the task.
 
+A recipe in place of NAME has its program of [task.world] checked: that it works; that an
+episode begins with the same words under every chance; that its episodes are the same side by
+side and again, and copies as their originals, if it promises that; and that no attack breaks
+it or wins every episode. A player that says numbers and short words takes the place of the
+best one. --json writes name, problems, guesses, attacks, notes, faults.
+
 The exit code is 1 if there is a fault. --json writes one object per world: name, problems, best,
 random, stated, within, demonstrations, attacks (attack, mean), faults.
 
 Examples:
    rlzero worlds check nim
    rlzero worlds check nim --set heaps=4
-   rlzero worlds check --all --problems 100`
+   rlzero worlds check --all --problems 100
+   rlzero worlds check guess.toml`
 
 func worldsCommand() *cli.Command {
 	command := worldCatalogue.lister("list, show, play and check the worlds", "grid", listWorlds, showWorld)
@@ -71,10 +82,10 @@ Examples:
 			Flags: []cli.Flag{set, seed}, Action: playWorld,
 		},
 		&cli.Command{
-			Name: "check", Usage: "try whether a world keeps what worlds promise", ArgsUsage: "NAME", Description: checkHelp,
+			Name: "check", Usage: "try whether a world keeps what worlds promise", ArgsUsage: "NAME|RECIPE", Description: checkHelp,
 			Flags: []cli.Flag{set,
 				&cli.BoolFlag{Name: "all", Usage: "check every world, in place of NAME"},
-				&cli.IntFlag{Name: "problems", Usage: "problems that each player is tried on", Value: 1000},
+				&cli.IntFlag{Name: "problems", Usage: "problems that each player is tried on; of a program of others 30", Value: 1000},
 				jsonFlag},
 			Action: checkWorlds,
 		})
@@ -259,7 +270,7 @@ func checkWorlds(c *cli.Context) error {
 	names := worldNames()
 	if !c.Bool("all") {
 		var err error
-		if names, err = positional(c, "NAME"); err != nil {
+		if names, err = positional(c, "NAME|RECIPE"); err != nil {
 			return hint.With(err, "--all checks every world")
 		}
 	} else if _, err := positional(c); err != nil {
@@ -270,6 +281,9 @@ func checkWorlds(c *cli.Context) error {
 	}
 	if c.Int("problems") < 1 {
 		return badValue("problems", c.Int("problems"), "whole numbers from 1")
+	}
+	if file := names[0]; !c.Bool("all") && worldCatalogue.checkFile(file) == nil && !slices.Contains(worldNames(), file) {
+		return checkOther(c, file)
 	}
 	faults, width := 0, 0
 	for _, name := range names {
@@ -307,4 +321,56 @@ func checkWorlds(c *cli.Context) error {
 		return fmt.Errorf("the check found %s", terminal.Count(faults, "fault", ""))
 	}
 	return nil
+}
+
+// checkOther checks the program of others of a recipe.
+func checkOther(c *cli.Context, file string) error {
+	r, err := recipe.Load(file, c.StringSlice("set"))
+	if err != nil {
+		return err
+	}
+	if !r.Task.World.Given() {
+		return hint.With(usagef("the task of %s is played by no program of others", file), "a recipe names one with command in [task.world]; rlzero worlds lists the worlds of this program")
+	}
+	tellPrograms(c, r)
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	const most = 30
+	problems := c.Int("problems")
+	if !c.IsSet("problems") {
+		problems = most
+	}
+	task := opened.Recipe.Task
+	o := worlds.Other{Name: task.World.Label(), World: *opened.World, Pure: task.World.Pure, Turns: task.Episode.Turns}
+	o.Rows, _ = opened.Source.Rows()
+	if o.Rows = o.Rows[:min(len(o.Rows), problems)]; len(o.Rows) == 0 {
+		o.Rows = prompts.Step(opened.Source, r.Seed, 0, 0, problems)
+	}
+	found := worlds.CheckOther(c.Context, o)
+	if c.Bool("json") {
+		if err := printJSON(c, found); err != nil {
+			return err
+		}
+	} else {
+		most, by := 0.0, ""
+		for _, a := range found.Attacks {
+			if a.Mean > most {
+				most, by = a.Mean, " ("+a.Attack+")"
+			}
+		}
+		fmt.Fprintf(c.App.Writer, "%s  %s, guesses %.3f, attacks at most %.3f%s\n", found.Name, terminal.Count(found.Problems, "problem", ""), found.Guesses, most, by)
+		for _, note := range found.Notes {
+			fmt.Fprintf(c.App.Writer, "   %s\n", note)
+		}
+		for _, fault := range found.Faults {
+			fmt.Fprintf(c.App.Writer, "   FAULT: %s\n", terminal.Text(fault))
+		}
+	}
+	if len(found.Faults) > 0 {
+		return fmt.Errorf("the check found %s", terminal.Count(len(found.Faults), "fault", ""))
+	}
+	return c.Context.Err()
 }

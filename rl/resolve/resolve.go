@@ -47,13 +47,6 @@ func Open(r *recipe.Recipe) (*Opened, error) { return open(r, false) }
 // not be there.
 func OpenAgain(r *recipe.Recipe) (*Opened, error) { return open(r, true) }
 
-// Close ends the programs of others.
-func (o *Opened) Close() {
-	if o.World != nil {
-		o.World.Close()
-	}
-}
-
 func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	full := *r
 	full.Stages = slices.Clone(r.Stages)

@@ -22,7 +22,6 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/world"
-	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -34,7 +33,7 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 		Dice: func(k random.Key) *random.Rand { return k.Dice(seed) }}
 	switch played := task.Episodic(); {
 	case o.World != nil:
-		out.World, out.Prompt, out.Start = *o.World, task.MaxPromptTokens, outside.StartClock
+		o.playedByOthers(out)
 	case played != nil:
 		out.World = played
 		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())
@@ -83,36 +82,6 @@ func openTools(r *recipe.Recipe, source prompts.Source, again bool, faults *reci
 		}
 	}
 	return out
-}
-
-// openServer makes the tools of a server, as it lists them.
-func openServer(t *recipe.Tool, key string, again bool, faults *recipe.Faults) []world.Tool {
-	command := outside.Command{Words: t.MCP, Env: t.Env}
-	server := outside.NewServer(command, t.Effects)
-	if !again || t.Listed == "" {
-		text, err := server.List(context.Background(), t.Only)
-		var sum string
-		if err == nil {
-			sum, err = command.Digest()
-		}
-		switch {
-		case err != nil:
-			faults.Fail(key+".mcp", "%s: %w", command, err)
-			return nil
-		case t.SHA256 != "" && t.SHA256 != sum:
-			faults.Fail(key+".sha256", "%w", hint.With(fmt.Errorf("the server %s has changed: its SHA-256 is %s, the recipe has %s", command, sum, t.SHA256), "put its files back as they were, or start a new run without this key"))
-			return nil
-		case t.Listed != "" && t.Listed != text:
-			faults.Fail(key+".listed", "%w", hint.With(fmt.Errorf("the server %s lists other tools than the recipe has", command), "use the server as it was, or start a new run without this key"))
-			return nil
-		}
-		t.Listed, t.SHA256 = text, sum
-	}
-	made, err := server.Tools(t.Listed)
-	if err != nil {
-		faults.Fail(key+".listed", "%w", err)
-	}
-	return made
 }
 
 // tried opens a tool for the first rows of a file: it may need a column of them.

@@ -1,3 +1,5 @@
+//go:build !js
+
 package resolve
 
 import (
@@ -10,6 +12,8 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
@@ -107,4 +111,46 @@ func problemsOf(r *recipe.Recipe, w outside.World, faults *recipe.Faults) (sourc
 	rows, err := source.HeldOut(task.EvalProblems)
 	task.EvalProblems = len(rows)
 	return source, nil, err
+}
+
+// openServer makes the tools of a server, as it lists them.
+func openServer(t *recipe.Tool, key string, again bool, faults *recipe.Faults) []world.Tool {
+	command := outside.Command{Words: t.MCP, Env: t.Env}
+	server := outside.NewServer(command, t.Effects)
+	if !again || t.Listed == "" {
+		text, err := server.List(context.Background(), t.Only)
+		var sum string
+		if err == nil {
+			sum, err = command.Digest()
+		}
+		switch {
+		case err != nil:
+			faults.Fail(key+".mcp", "%s: %w", command, err)
+			return nil
+		case t.SHA256 != "" && t.SHA256 != sum:
+			faults.Fail(key+".sha256", "%w", hint.With(fmt.Errorf("the server %s has changed: its SHA-256 is %s, the recipe has %s", command, sum, t.SHA256), "put its files back as they were, or start a new run without this key"))
+			return nil
+		case t.Listed != "" && t.Listed != text:
+			faults.Fail(key+".listed", "%w", hint.With(fmt.Errorf("the server %s lists other tools than the recipe has", command), "use the server as it was, or start a new run without this key"))
+			return nil
+		}
+		t.Listed, t.SHA256 = text, sum
+	}
+	made, err := server.Tools(t.Listed)
+	if err != nil {
+		faults.Fail(key+".listed", "%w", err)
+	}
+	return made
+}
+
+// Close ends the programs of others.
+func (o *Opened) Close() {
+	if o.World != nil {
+		o.World.Close()
+	}
+}
+
+// playedByOthers has episodes played by the program of the task.
+func (o *Opened) playedByOthers(out *rollout.Episodes) {
+	out.World, out.Prompt, out.Start = *o.World, o.Recipe.Task.MaxPromptTokens, outside.StartClock
 }

@@ -300,10 +300,14 @@ type sitting struct {
 
 // sit begins the i-th episode of a seed.
 func (c *check) sit(seed, i int) *sitting {
-	row := c.draw(seed, i)
-	s := &sitting{ctx: c.ctx, left: c.world.Turns(), dice: random.At(uint64(seed), playerDice, uint64(i)), history: []world.Message{{Role: world.User, Text: row.Question}}}
+	return sitDown(c.ctx, c.world, c.draw(seed, i), c.world.Turns(), random.At(uint64(seed), worldDice, uint64(i)), random.At(uint64(seed), playerDice, uint64(i)))
+}
+
+// sitDown begins an episode of a problem of at most so many turns. The dice are the world's; chance is the player's.
+func sitDown(ctx context.Context, w world.World, row verify.Problem, turns int, dice, chance *random.Rand) *sitting {
+	s := &sitting{ctx: ctx, left: turns, dice: chance, history: []world.Message{{Role: world.User, Text: row.Question}}}
 	var first world.Reply
-	s.episode, first, s.err = c.world.Begin(c.ctx, row, random.At(uint64(seed), worldDice, uint64(i)))
+	s.episode, first, s.err = w.Begin(ctx, row, dice)
 	s.history = append(s.history, first.Messages...)
 	s.replies = append(s.replies, world.Reply{Messages: s.history[:1:1]}, first)
 	return s
@@ -327,6 +331,20 @@ func (s *sitting) step(p world.Player, cut bool) {
 		}
 	}
 	if s.verdict != nil || s.err != nil {
+		s.leave()
+	}
+}
+
+// play plays the episode to its end.
+func (s *sitting) play(p world.Player) {
+	for s.verdict == nil && s.err == nil {
+		s.step(p, false)
+	}
+}
+
+// leave closes the episode.
+func (s *sitting) leave() {
+	if s.episode != nil {
 		s.episode.Close()
 	}
 }

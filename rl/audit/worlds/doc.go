@@ -11,5 +11,9 @@
 // Everything that is said must have tokens in the vocabulary of the task: a reply without tokens would end
 // a run.
 //
+// Of a program of others ([CheckOther]) there are neither such players nor figures: a player that guesses takes
+// their place, and the check is about what can be compared: its canary, its episodes side by side, again, and
+// copied.
+//
 // All random numbers are functions of the number of the problem, so that a check finds the same each time.
 package worlds

@@ -1,0 +1,30 @@
+package resolve
+
+import (
+	"errors"
+
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/outside"
+)
+
+// errBrowser is why no program of others plays in a browser. Without what starts them the page is 100 KB smaller on
+// the way.
+var errBrowser = errors.New("a browser starts no programs; accepted: recipes without [task.world] and mcp")
+
+func openWorld(_ *recipe.Recipe, _ bool, faults *recipe.Faults) (*outside.World, prompts.Source, []string) {
+	faults.Fail("task.world.command", "%w", errBrowser)
+	return nil, nil, nil
+}
+
+func openServer(_ *recipe.Tool, key string, _ bool, faults *recipe.Faults) []world.Tool {
+	faults.Fail(key+".mcp", "%w", errBrowser)
+	return nil
+}
+
+// Close does nothing: no programs are started.
+func (*Opened) Close() {}
+
+func (*Opened) playedByOthers(*rollout.Episodes) {}
