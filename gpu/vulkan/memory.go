@@ -26,6 +26,13 @@ type buffer struct {
 
 const bufferUsage = vk.UsageStorageBuffer | vk.UsageTexelBuffer | vk.UsageTransferSrc | vk.UsageTransferDst
 
+// largestTexel is the size of a texel of 4 words. Buffers are whole numbers of them, so that a view
+// can be one too.
+const largestTexel = 16
+
+// up is n rounded up to a multiple of unit, a power of 2.
+func up(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
+
 // NewBuffer allocates a buffer of zeros.
 func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
 	d.mu.Lock()
@@ -36,7 +43,7 @@ func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
 	if size <= 0 || size > math.MaxInt-3 {
 		return nil, fmt.Errorf("buffer %q: size %d; it must be above 0", label, size)
 	}
-	size = (size + 3) &^ 3
+	size = up(size, 4)
 	if size > d.traits.caps.MaxAllocation {
 		return nil, fmt.Errorf("%w: buffer %q has %d bytes, more than the %d that this device allows; cut it into slabs",
 			gpu.ErrOutOfMemory, label, size, d.traits.caps.MaxAllocation)
@@ -61,7 +68,7 @@ func (d *Device) allocate(label string, size, memoryType int, mapped bool) (*buf
 	what := fmt.Sprintf("buffer %q (%d bytes)", label, size)
 	b := &buffer{device: d, label: label, size: size}
 	var r vk.Result
-	if b.handle, r = d.vk.CreateBuffer(uint64(size), bufferUsage); r != vk.Success {
+	if b.handle, r = d.vk.CreateBuffer(uint64(up(size, largestTexel)), bufferUsage); r != vk.Success {
 		return nil, checkResult(r, "vkCreateBuffer", what)
 	}
 	d.buffers[b] = struct{}{}

@@ -154,6 +154,7 @@ func (p *program) bind() error {
 				Range:   vk.BufferRange{Buffer: s.buffer.handle, Offset: uint64(s.low), Size: uint64(s.high - s.low)},
 			}
 			if s.texel > 0 {
+				w.Range.Size = uint64(up(s.high-s.low, 4*s.texel)) // a view has no part of a texel
 				if w.View, r = d.vk.CreateBufferView(w.Range, s.texel); r != vk.Success {
 					p.destroyViews()
 					d.vk.DestroyDescriptorPool(p.pool)
