@@ -218,7 +218,7 @@ func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int,
 		}
 	}
 	if broken == nil && e.limit != "" {
-		e.verdict, broken = asked(ctx, e, world.Ended)
+		e.verdict, broken = e.end(ctx, number)
 	}
 	if errors.Is(broken, world.ErrJournal) {
 		return nil, true, broken

@@ -485,6 +485,61 @@ func (healthy) Refused(world.Turn) world.Reply {
 	return world.Reply{Messages: []world.Message{{Role: world.User, Text: world.Unanswered}}}
 }
 
+// judging is a world whose episodes are judged where a limit ends them.
+type judging struct {
+	healthy
+	judge func() error
+}
+
+type judgedEpisode struct {
+	world.Episode
+	judge func() error
+}
+
+func (j judging) Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	e, first, err := j.healthy.Begin(ctx, row, dice)
+	return judgedEpisode{e, j.judge}, first, err
+}
+
+func (j judgedEpisode) Judge(context.Context) (verify.Verdict, error) {
+	return verify.Accept("", "", "judged"), j.judge()
+}
+
+// TestJudgeFault: a world that breaks as it judges an episode which a limit ends is asked again in a fresh one. A
+// policy that breaks it every time is wrong, and a broken world leaves the episode not scored.
+func TestJudgeFault(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		canary  error
+		breaks  int
+		verdict string
+		asked   int
+	}{
+		{name: "never", verdict: verify.Right, asked: 1},
+		{name: "once", breaks: 1, verdict: verify.Right, asked: 2},
+		{name: "always", breaks: 9, verdict: verify.Wrong, asked: 2},
+		{name: "a dead canary", canary: errors.New("2 and 2 are 5"), breaks: 1, verdict: verify.NotScored, asked: 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			asked := 0
+			w := judging{healthy{&counting{turns: 9}, func() error { return x.canary }}, func() error {
+				if asked++; asked > x.breaks {
+					return nil
+				}
+				return errors.New("lost")
+			}}
+			var encoded []string
+			groups, err := playing(w, 2, 99, nil, &encoded).Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := groups[0].Paths[0].Verdict(); v.Verdict != x.verdict || asked != x.asked {
+				t.Errorf("%+v after %d questions; want %s after %d", v, asked, x.verdict, x.asked)
+			}
+		})
+	}
+}
+
 // TestWhoseFault: a world that breaks and is broken leaves the episode not scored. One that works is
 // told the turns again; if it answers then, nothing is different, and if it breaks again, the policy
 // reads that it is its own doing, and is scored. What comes too late is broken likewise, and is

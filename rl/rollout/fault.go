@@ -87,58 +87,75 @@ func (e *episode) leave() {
 	}
 }
 
-// tell tells the world of a turn and returns its reply, or why there is none: the world is broken. A journal
-// keeps that there was none, so that a run that is repeated comes to the same without its tools.
+// tell tells the world of a turn and returns its reply, or why there is none: the world is broken.
 func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
+	return settled(ctx, e, t.At, func(ctx context.Context) (world.Reply, error) { return e.ask(ctx, t) },
+		func(c world.Checked) world.Reply { return c.Refused(t) })
+}
+
+// end is the verdict on an episode that a limit ends after the turn of that number, or why there is none: the
+// world is broken. It has the number after it in the journal, as there is no such turn.
+func (e *episode) end(ctx context.Context, number int) (verify.Verdict, error) {
+	return settled(ctx, e, number+1, func(ctx context.Context) (verify.Verdict, error) { return asked(ctx, e, world.Ended) },
+		func(world.Checked) verify.Verdict {
+			return verify.Reject("", "episode", "what the policy did breaks the world that judges it, which works otherwise")
+		})
+}
+
+// settled is the answer of the world to a question that has a number, or refused where the question breaks a
+// world that works. A journal keeps that there was none, so that a run that is repeated comes to the same without
+// its tools.
+func settled[T any](ctx context.Context, e *episode, number int, ask func(context.Context) (T, error), refused func(world.Checked) T) (T, error) {
+	var none T
 	c, can := e.World.(world.Checked)
 	if e.journal != nil {
-		switch why, known := e.journal.Fault(t.At); {
+		switch why, known := e.journal.Fault(number); {
 		case known && why == "" && can:
-			return c.Refused(t), nil
+			return refused(c), nil
 		case known:
-			return world.Reply{}, errors.New(why)
+			return none, errors.New(why)
 		}
 	}
-	reply, broken := e.ask(ctx, t)
-	refused := false
+	answer, broken := ask(ctx)
+	breaks := false
 	if broken != nil && can && !nobodys(broken) {
-		reply, refused, broken = e.again(ctx, c, t, broken)
+		answer, breaks, broken = again(ctx, e, c, ask, broken)
+	}
+	if breaks {
+		answer = refused(c)
 	}
 	if e.journal == nil || ctx.Err() != nil || errors.Is(broken, world.ErrJournal) {
-		return reply, broken
+		return answer, broken
 	}
 	var err error
 	switch {
 	case broken != nil:
-		err = e.journal.Failed(t.At, broken.Error())
-	case refused:
-		err = e.journal.Failed(t.At, "")
+		err = e.journal.Failed(number, broken.Error())
+	case breaks:
+		err = e.journal.Failed(number, "")
 	}
 	if err != nil {
-		return world.Reply{}, err
+		return none, err
 	}
-	return reply, broken
+	return answer, broken
 }
 
-// again tells a fresh episode of a turn that broke one: first of the turns before it, if the canary
-// lives. refused says that the turn breaks that one too.
-func (e *episode) again(ctx context.Context, c world.Checked, t world.Turn, broken error) (reply world.Reply, refused bool, err error) {
+// again asks a fresh episode what broke one: after the turns before it, if the canary lives. breaks says that it
+// breaks that one too.
+func again[T any](ctx context.Context, e *episode, c world.Checked, ask func(context.Context) (T, error), broken error) (answer T, breaks bool, err error) {
 	_, dead := within(ctx, e.starting(), func(ctx context.Context) (none struct{}, err error) { return none, c.Canary(ctx) }, func(struct{}) {})
 	if dead != nil {
-		return reply, false, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
+		return answer, false, fmt.Errorf("%w; nor does it play what it should: %w", broken, dead)
 	}
 	e.alone = true
 	if err := e.replay(ctx); err != nil {
-		return reply, false, err
+		return answer, false, err
 	}
-	reply, second := e.ask(ctx, t)
+	answer, second := ask(ctx)
 	if second == nil || nobodys(second) {
-		return reply, false, second
+		return answer, false, second
 	}
-	if err := e.replay(ctx); err != nil {
-		return reply, false, err
-	}
-	return c.Refused(t), true, nil
+	return answer, true, e.replay(ctx)
 }
 
 // nobodys says that an error is not the policy's doing, however often it comes: a tool cannot be run, a call cannot
@@ -162,9 +179,6 @@ func (e *episode) replay(ctx context.Context) error {
 
 // ask tells the world of a turn.
 func (e *episode) ask(ctx context.Context, t world.Turn) (world.Reply, error) {
-	if e.world == nil {
-		return world.Reply{}, errors.New("it has not begun")
-	}
 	reply, err := asked(ctx, e, func(ctx context.Context, w world.Episode) (world.Reply, error) { return w.Step(ctx, t) })
 	if err == nil {
 		err = sound(reply)
@@ -179,6 +193,10 @@ func (e *episode) ask(ctx context.Context, t world.Turn) (world.Reply, error) {
 // it does, and the episode has none then.
 func asked[T any](ctx context.Context, e *episode, question func(context.Context, world.Episode) (T, error)) (T, error) {
 	w := e.world
+	if w == nil {
+		var none T
+		return none, errors.New("it has not begun")
+	}
 	out, err := within(ctx, e.Clock, func(ctx context.Context) (T, error) { return question(ctx, w) }, func(T) { w.Close() })
 	if errors.Is(err, errLate) {
 		e.world = nil
@@ -216,6 +234,11 @@ func within[T any](ctx context.Context, clock time.Duration, do func(context.Con
 	case <-ended:
 		return out, err
 	case <-ctx.Done():
+		select {
+		case <-ended: // it came in time, and was the reason
+			return out, err
+		default:
+		}
 		var none T
 		go func() {
 			<-ended
