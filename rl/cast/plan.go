@@ -3,6 +3,7 @@ package cast
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
@@ -68,7 +69,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 	}
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = sample.Options{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
-	if r.Task.Played() { // a turn reads what was read and drawn before it
+	grows := slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return st.Grows() && !st.Skip })
+	if grows || r.Task.Played() { // a turn, or a branch, reads what was read and drawn before it
 		s.engine.Prefixes = sample.EveryPage
 	}
 	return s

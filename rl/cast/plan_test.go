@@ -7,11 +7,13 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 // TestWholeTrees: a tree that no batch may hold is refused with the rows that it may take and the key
-// that gives it as many, and accepted with that; a plain group of that size is computed in parts.
+// that gives it as many, and accepted with that; a plain group of that size is computed in parts. What
+// branches begin with is kept by the engine.
 func TestWholeTrees(t *testing.T) {
 	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 30, MaxAllocation: 1 << 31, Memory: 1 << 40}
 	plan := func(sets ...string) error {
@@ -31,6 +33,15 @@ func TestWholeTrees(t *testing.T) {
 	}
 	if err := plan(append(tree, "micro_batch_tokens=280")...); err != nil {
 		t.Errorf("with the rows that it may take: %v", err)
+	}
+	for set, want := range map[string]int{"stage.rl.tree.rounds=2": sample.EveryPage, "stage.rl.tree.rounds=0": 0} {
+		r, err := recipe.Load("countdown-tiny", []string{set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sizesOf(r).engine.Prefixes; got != want {
+			t.Errorf("%s: the engine keeps %d prefixes, want %d", set, got, want)
+		}
 	}
 	if err := plan("micro_batch_tokens=100", "stage.rl.group_size=20"); err != nil {
 		t.Errorf("a plain group: %v", err)
