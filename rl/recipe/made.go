@@ -473,6 +473,9 @@ func (d decoder) sourced(r *Recipe) {
 		if p := at.With("source"); sum > 1+1e-9 { // shares are decimal fractions, whose sum may be rounded up
 			d.Fail(p, "%s: the shares come to %v; accepted: at most 1", d.Name(p), sum)
 		}
+		if p := at.With("source"); len(st.Curriculum.Teacher.Space) > 0 && len(st.Sources) > 0 {
+			d.Fail(p, "%s does not go with curriculum.teacher, which learns from the settings of each prompt: a made row has none", d.Name(p))
+		}
 		if st.Arrives() && len(st.Sources)+len(st.Make) > 0 {
 			p := at.With("order")
 			d.Fail(p, "%s = \"arrival\" does not go with made rows, which are drawn and written in the order of the steps", d.Name(p))

@@ -109,6 +109,7 @@ func TestMakingErrors(t *testing.T) {
 		{"[[stage.source]]\nrows = \"pairs\"", "[[stage.source]]\nrows = \"pairs\"\n[[stage.source]]\nrows = \"pairs\"", `stage.rm.source: the shares come to 2; accepted: at most 1`},
 		{"name = \"warm-up\"", "name = \"warm-up\"\nsource = [{rows = \"pairs\"}]", `stage.warm-up.source.0.rows = "pairs": stage pairs makes these rows, which comes after stage warm-up`},
 		{"reward = \"rm\"", "reward = \"rm\"\nsource = [{rows = \"pairs\"}]\nlag = 1\norder = \"arrival\"", `stage.rl.order = "arrival" does not go with made rows`},
+		{"reward = \"rm\"", "reward = \"rm\"\nsource = [{rows = \"pairs\"}]\ncurriculum = {teacher = {space = {terms = [2, 4]}}}", "stage.rl.source does not go with curriculum.teacher"},
 		{"[[stage.make]]\nrows = \"pairs\"\neach = \"pair\"\nwhere = \"group_std(task) > 0\"\n", "#", "stage.pairs is of kind make and has no [[stage.make]], which says what it makes"},
 	} {
 		text := strings.Replace(pairsText, c.old, c.new, 1)
