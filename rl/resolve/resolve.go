@@ -57,8 +57,8 @@ func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	if full.Task.World.Given() {
 		played, source, told = openWorld(&full, again, faults)
 		defer func() {
-			if err != nil && played != nil {
-				played.Close()
+			if err != nil {
+				(&Opened{World: played}).Close()
 			}
 		}()
 	} else {

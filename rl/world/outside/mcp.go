@@ -1,3 +1,5 @@
+//go:build !js
+
 package outside
 
 import (
@@ -7,14 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -29,13 +29,6 @@ type Server struct {
 
 // NewServer is a server, which is not started yet.
 func NewServer(c Command, effects bool) Server { return Server{c, effects, new(atomic.Bool)} }
-
-// Listed is a tool as a server lists it.
-type Listed struct {
-	Name   string          `json:"name"`
-	About  string          `json:"description,omitempty"`
-	Schema json.RawMessage `json:"inputSchema"`
-}
 
 // connect starts the server.
 func (s Server) connect(ctx context.Context) (*client, error) {
@@ -112,55 +105,6 @@ func (c *client) list(ctx context.Context) (all []Listed, err error) {
 		params = map[string]any{"cursor": page.Next}
 	}
 	return nil, fmt.Errorf("its list of tools has more than %d pages; accepted: at most that many", maxPages)
-}
-
-// Specs are those of tools, from the text of List.
-func Specs(text string, effects bool) ([]world.Spec, error) {
-	all, err := listed(text)
-	if err != nil {
-		return nil, err
-	}
-	return specsOf(all, effects)
-}
-
-// listed reads the text of List.
-func listed(text string) (all []Listed, err error) {
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, fmt.Errorf("the list of tools: %w", err)
-	}
-	return all, nil
-}
-
-// otherCharacter is what a name of a tool may have, and a name in calls may not.
-var otherCharacter = regexp.MustCompile(`[^A-Za-z0-9_]`)
-
-// specsOf are those of tools. In names of tools other characters than letters, digits and _ become _.
-func specsOf(all []Listed, effects bool) (specs []world.Spec, err error) {
-	for _, t := range all {
-		name := otherCharacter.ReplaceAllString(t.Name, "_")
-		var schema struct {
-			Type       string                                    `json:"type"`
-			Properties map[string]struct{ Type json.RawMessage } `json:"properties"`
-		}
-		switch {
-		case t.Name == "" || len(name) > 64 || '0' <= name[0] && name[0] <= '9':
-			return nil, fmt.Errorf("a tool is called %s; accepted: at most 64 characters, the first one no digit", terminal.Quote(t.Name))
-		case slices.ContainsFunc(specs, func(s world.Spec) bool { return s.Name == name }):
-			return nil, hint.With(fmt.Errorf("two tools are called %q", name), `only = ["%s"] takes one of them`, t.Name)
-		case json.Unmarshal(t.Schema, &schema) != nil || schema.Type != "object":
-			return nil, fmt.Errorf("the arguments of tool %s have the schema %s; accepted: one of an object", t.Name, terminal.Quote(string(t.Schema)))
-		case len(t.About)+len(t.Schema) > maxToolText:
-			return nil, fmt.Errorf("tool %s is described in %d bytes; accepted: at most %d", t.Name, len(t.About)+len(t.Schema), maxToolText)
-		}
-		spec := world.Spec{Name: name, About: t.About, Args: t.Schema, Effects: effects}
-		for key, p := range schema.Properties {
-			if len(schema.Properties) == 1 && string(p.Type) == `"string"` {
-				spec.Text = key
-			}
-		}
-		specs = append(specs, spec)
-	}
-	return specs, nil
 }
 
 // Tools are those of the server, from the text of List.

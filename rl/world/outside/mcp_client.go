@@ -1,3 +1,5 @@
+//go:build !js
+
 package outside
 
 import (
@@ -34,10 +36,9 @@ const (
 
 // Bounds of what a server says.
 const (
-	maxMessage  = 16 << 20 // bytes of a line
-	maxTools    = 256
-	maxPages    = 64 // of the list of tools
-	maxToolText = 1 << 16
+	maxMessage = 16 << 20 // bytes of a line
+	maxTools   = 256
+	maxPages   = 64 // of the list of tools
 )
 
 // probeClock is how long a server has to answer whether it needs no handshake: older ones may stay silent.
