@@ -1,3 +1,5 @@
+//go:build !js
+
 package worker
 
 import (
@@ -31,16 +33,6 @@ const look = 10 * time.Millisecond
 
 const maxMessageBytes = 64 << 20
 
-// Report is what a program did in an engine.
-type Report struct {
-	Stdout string
-	Result string // JSON: what the function returned that was called
-	Failed string // how the program failed, or ""
-	Broke  string // how the engine itself broke, or what was wrong before the program began, or ""
-
-	Used time.Duration // processor time of the task
-}
-
 // Register makes an engine known by name: run runs a task of type T, and starts a
 // [Guard] before it runs what it was given. In a child of that name Register serves
 // until its input ends, and does not return.
@@ -72,11 +64,6 @@ func Register[T any](name string, run func(T) Report) {
 		}
 	}
 }
-
-// EngineBytes is room for an engine that compiles code, and for Go. With a few times
-// what a program may have it is a limit for what the engine's own does not count, such
-// as tables of WebAssembly.
-const EngineBytes = 2 << 30
 
 // memoryLimit is what [LimitMemory] was told, in bytes; 0: nothing yet.
 var memoryLimit uint64

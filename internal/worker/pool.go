@@ -1,3 +1,5 @@
+//go:build !js
+
 package worker
 
 import (
@@ -13,13 +15,6 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/internal/awake"
-)
-
-// Why a request has no response.
-var (
-	ErrTime  = errors.New("out of time")         // the task's fault
-	ErrDied  = errors.New("the engine has died") // so
-	ErrStart = errors.New("the engine cannot be started")
 )
 
 // Pool starts children of one engine as they are needed and keeps them.

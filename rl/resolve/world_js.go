@@ -10,7 +10,7 @@ import (
 	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
-// errBrowser is why no program of others plays in a browser. Without what starts them the page is 100 KB smaller on
+// errBrowser is why no program of others plays in a browser. Without what starts them the page is some 100 KB smaller on
 // the way.
 var errBrowser = errors.New("a browser starts no programs; accepted: recipes without [task.world] and mcp")
 
