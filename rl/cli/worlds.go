@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -344,7 +345,7 @@ func checkOther(c *cli.Context, file string) error {
 		problems = most
 	}
 	task := opened.Recipe.Task
-	o := worlds.Other{Name: task.World.Label(), World: *opened.World, Pure: task.World.Pure, Turns: task.Episode.Turns}
+	o := worlds.Other{Name: task.World.Label(), World: *opened.World, Pure: task.World.Pure, Turns: task.Episode.Turns, Clock: task.Episode.Clock(), Start: outside.StartClock}
 	o.Rows, _ = opened.Source.Rows()
 	if o.Rows = o.Rows[:min(len(o.Rows), problems)]; len(o.Rows) == 0 {
 		o.Rows = prompts.Step(opened.Source, r.Seed, 0, 0, problems)

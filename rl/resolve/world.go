@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -83,7 +84,10 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 	if len(train) > 0 {
 		row = train[0]
 	}
-	if err := w.Try(context.Background(), row); err != nil {
+	clock := outside.StartClock + r.Task.Episode.Clock()
+	ctx, cancel := awake.WithTimeout(context.Background(), clock, fmt.Errorf("it does not begin an episode within %v", clock))
+	defer cancel()
+	if err := w.Try(ctx, row); err != nil {
 		return fail(key+".command", fmt.Errorf("%s: tried with %s: %w", command, placeOf(row), err))
 	}
 	return &w, source, notes

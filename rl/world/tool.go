@@ -39,6 +39,16 @@ type Learner interface {
 	Told(args json.RawMessage, a Answer)
 }
 
+// Sibling is a Tool that shares something with others, such as a program: those of an equal Set. One Test is that
+// of all of them. An episode opens one, and the others have their sessions beside that.
+type Sibling interface {
+	Tool
+	Set() any
+	// Beside is the tool's session in an episode in which s is that of a sibling, which Open has opened. It is
+	// closed after s.
+	Beside(s Session) Session
+}
+
 // Spec describes a tool.
 type Spec struct {
 	Name  string          // letters, digits and _

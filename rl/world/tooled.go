@@ -68,7 +68,14 @@ const maxState = 1 << 12
 
 // Canary implements [Checked]: all tools answer what they should.
 func (w Tooled) Canary(ctx context.Context) error {
+	tested := map[any]bool{}
 	for _, t := range w.Tools {
+		if s, has := t.(Sibling); has {
+			if tested[s.Set()] {
+				continue
+			}
+			tested[s.Set()] = true
+		}
 		if err := t.Test(ctx); err != nil {
 			return fmt.Errorf("tool %s: %w", t.Spec().Name, err)
 		}
@@ -93,15 +100,30 @@ func (w Tooled) Refused(t Turn) Reply {
 // Begin implements [World]. It says nothing more than the question.
 func (w Tooled) Begin(ctx context.Context, row verify.Problem, _ *random.Rand) (Episode, Reply, error) {
 	e := &tooledEpisode{Tooled: w, row: row, specs: Specs(w.Tools), state: "asked"}
+	sets := map[any]Session{}
 	for i, t := range w.Tools {
 		name := e.specs[i].Name
-		s, err := t.Open(ctx, row)
+		s, err := opened(ctx, t, row, sets)
 		if err != nil {
 			return nil, Reply{}, errors.Join(fmt.Errorf("tool %s: %w", name, err), e.Close())
 		}
 		e.sessions = append(e.sessions, s)
 	}
 	return e, Reply{State: e.state}, nil
+}
+
+// opened is the session of a tool in an episode of a problem; sets has those that its siblings are beside.
+func opened(ctx context.Context, t Tool, row verify.Problem, sets map[any]Session) (Session, error) {
+	sibling, has := t.(Sibling)
+	if !has {
+		return t.Open(ctx, row)
+	}
+	if first, there := sets[sibling.Set()]; there {
+		return sibling.Beside(first), nil
+	}
+	s, err := t.Open(ctx, row)
+	sets[sibling.Set()] = s
+	return s, err
 }
 
 type tooledEpisode struct {
@@ -226,7 +248,7 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (A
 	call := func() (Answer, error) {
 		called = true
 		a, err := e.sessions[i].Call(ctx, c.Args)
-		a.Text = strings.ToValidUTF8(a.Text, "�")
+		a.Text = shortened(strings.ToValidUTF8(a.Text, "�"), e.Bytes) // the journal keeps what is read
 		return a, err
 	}
 	var a Answer

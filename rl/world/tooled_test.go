@@ -263,3 +263,29 @@ func TestLongSituations(t *testing.T) {
 		t.Error("situations are equal where what was said is not, or the reverse")
 	}
 }
+
+// kept is a journal that writes down what it keeps.
+type kept struct{ answers *[]Answer }
+
+func (k kept) Answer(_ Asked, call func() (Answer, error)) (Answer, error) {
+	a, err := call()
+	*k.answers = append(*k.answers, a)
+	return a, err
+}
+
+func (kept) Fault(int) (string, bool) { return "", false }
+
+func (kept) Failed(int, string) error { return nil }
+
+// TestJournalKeepsWhatIsRead: an answer that is too long is cut before a journal keeps it.
+func TestJournalKeepsWhatIsRead(t *testing.T) {
+	var answers []Answer
+	e, _, err := Tooled{Tools: []Tool{impure{}}, Bytes: 100}.Through(kept{&answers}).Begin(t.Context(), verify.Problem{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Step(t.Context(), Turn{Text: "<impure>" + strings.Repeat("a", 1000) + "</impure>"})
+	if err != nil || len(answers) != 1 || len(answers[0].Text) > 100 || r.Messages[0].Text != answers[0].Text {
+		t.Errorf("%+v, %v, %v", r, answers, err)
+	}
+}

@@ -2,12 +2,14 @@ package worlds
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
+	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
@@ -19,7 +21,9 @@ type Other struct {
 	World world.Checked
 	Pure  bool // it promises that equal turns are told the same
 	Rows  []verify.Problem
-	Turns int // of an episode
+	Turns int           // of an episode
+	Clock time.Duration // for one turn; 0: as long as it likes
+	Start time.Duration // besides, where an episode begins, or for the canary
 }
 
 // OtherReport is what the check of such a world found.
@@ -37,11 +41,21 @@ type OtherReport struct {
 // others are the same as alone, and copies of episodes as their originals; problems or dice make a difference; and
 // no turn breaks the world or wins every episode. The same arguments find the same in a pure world.
 func CheckOther(ctx context.Context, o Other) *OtherReport {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if o.Clock > 0 {
+		o.World = clocked{o.World, &o, stop}
+	}
 	c := &others{Other: o, ctx: ctx, out: &OtherReport{Name: o.Name, Problems: len(o.Rows), Notes: []string{}, Faults: []string{}}}
 	if err := o.World.Canary(ctx); err != nil {
 		c.fault("the canary is dead: %v", err)
 		return c.out
 	}
+	defer func() {
+		if hangs := context.Cause(ctx); errors.Is(hangs, errHangs) {
+			c.out.Faults = append(c.out.Faults, hangs.Error())
+		}
+	}()
 	c.openings()
 	c.out.Guesses = c.mean("guesses", guesses)
 	for _, a := range attacksOn(guessers{}) {
@@ -50,13 +64,90 @@ func CheckOther(ctx context.Context, o Other) *OtherReport {
 			c.fault("the attack %q wins every episode", a.name)
 		}
 	}
-	if o.Pure {
+	switch {
+	case ctx.Err() != nil:
+	case o.Pure:
 		c.repeats()
 		c.copies()
-	} else {
+	default:
 		c.out.Notes = append(c.out.Notes, "it is not pure: episodes are not compared with each other")
 	}
 	return c.out
+}
+
+// errHangs is that a world does not answer.
+var errHangs = errors.New("it hangs")
+
+// clocked is a world whose answers are waited for as long as o says. The first that does not come stops the check,
+// which would else wait as often as it asks.
+type clocked struct {
+	world.Checked
+	o    *Other
+	stop context.CancelCauseFunc
+}
+
+// within asks something that may take so long.
+func within[T any](ctx context.Context, w clocked, what string, clock time.Duration, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := awake.WithTimeout(ctx, clock, fmt.Errorf("%w: no answer to %s for %v", errHangs, what, clock))
+	defer cancel()
+	out, err := ask(ctx)
+	if late := context.Cause(ctx); err != nil && errors.Is(late, errHangs) {
+		w.stop(late)
+	}
+	return out, err
+}
+
+// Canary implements [world.Checked].
+func (w clocked) Canary(ctx context.Context) error {
+	_, err := within(ctx, w, "the canary", w.o.Start+w.o.Clock, func(ctx context.Context) (none struct{}, err error) { return none, w.Checked.Canary(ctx) })
+	return err
+}
+
+// Begin implements [world.World].
+func (w clocked) Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	type begun struct {
+		episode world.Episode
+		reply   world.Reply
+	}
+	b, err := within(ctx, w, "the beginning of an episode", w.o.Start+w.o.Clock, func(ctx context.Context) (b begun, err error) {
+		b.episode, b.reply, err = w.Checked.Begin(ctx, row, dice)
+		return b, err
+	})
+	if err != nil {
+		return nil, b.reply, err
+	}
+	return clockedEpisode{b.episode, w}, b.reply, nil
+}
+
+// clockedEpisode is an episode of such a world.
+type clockedEpisode struct {
+	world.Episode
+	in clocked
+}
+
+// Step implements [world.Episode].
+func (e clockedEpisode) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
+	return within(ctx, e.in, "a turn", e.in.o.Clock, func(ctx context.Context) (world.Reply, error) { return e.Episode.Step(ctx, t) })
+}
+
+// Judge implements [world.Judge].
+func (e clockedEpisode) Judge(ctx context.Context) (verify.Verdict, error) {
+	return within(ctx, e.in, "the question for a verdict", e.in.o.Clock, func(ctx context.Context) (verify.Verdict, error) { return world.Ended(ctx, e.Episode) })
+}
+
+// Forks implements [forker].
+func (e clockedEpisode) Forks() bool {
+	f, can := e.Episode.(forker)
+	return can && f.Forks()
+}
+
+// Fork implements [forker].
+func (e clockedEpisode) Fork(ctx context.Context) (world.Episode, error) {
+	copied, err := within(ctx, e.in, "the order to copy an episode", e.in.o.Clock, e.Episode.(forker).Fork)
+	if err != nil {
+		return nil, err
+	}
+	return clockedEpisode{copied, e.in}, nil
 }
 
 type others struct {
@@ -105,7 +196,7 @@ func (c *others) mean(name string, p world.Player) float64 {
 		s.play(p)
 		switch {
 		case c.ctx.Err() != nil:
-			return math.NaN()
+			return 0
 		case s.err != nil:
 			c.fault("%s breaks the world in problem %q: %v", name, c.Rows[i].ID, s.err)
 		case s.verdict.Verdict == verify.NotScored:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
@@ -25,9 +27,13 @@ type turned struct {
 	turns  int
 }
 
-func (d *dial) Canary(context.Context) error {
-	if d.wrong == "dead" {
+func (d *dial) Canary(ctx context.Context) error {
+	switch d.wrong {
+	case "dead":
 		return errors.New("no power")
+	case "hangs at once":
+		<-ctx.Done()
+		return context.Cause(ctx)
 	}
 	return nil
 }
@@ -46,7 +52,7 @@ func (d *dial) Begin(_ context.Context, row verify.Problem, dice *random.Rand) (
 	return e, world.Reply{Messages: []world.Message{{Role: world.User, Text: said}}}, nil
 }
 
-func (e *turned) Step(_ context.Context, t world.Turn) (world.Reply, error) {
+func (e *turned) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
 	e.turns++
 	e.shared++
 	said := fmt.Sprint(e.row, e.turns)
@@ -58,6 +64,9 @@ func (e *turned) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 		return world.Reply{}, errors.New("no input")
 	case e.wrong == "unscored" && t.Text == "":
 		v = new(verify.Abstain("no input"))
+	case e.wrong == "hangs" && t.Text == "":
+		<-ctx.Done()
+		return world.Reply{}, context.Cause(ctx)
 	case t.Text == fmt.Sprint(e.secret) && e.wrong != "one for all" && e.wrong != "no chance" || e.wrong == "claims" && strings.Contains(t.Text, "I win"):
 		v = new(verify.Accept("", "", "found"))
 	}
@@ -110,5 +119,22 @@ func TestCheckOther(t *testing.T) {
 	found := CheckOther(t.Context(), Other{Name: "dial", World: &dial{wrong: "shared"}, Rows: rows, Turns: 5})
 	if len(found.Faults) > 0 || len(found.Notes) != 1 {
 		t.Errorf("not pure: %+v", found)
+	}
+}
+
+// TestHangs: a world that does not answer is a fault, once, and the check ends.
+func TestHangs(t *testing.T) {
+	rows := []verify.Problem{{ID: "p0"}, {ID: "p1"}, {ID: "p2"}}
+	for wrong, want := range map[string]string{
+		"":              "",
+		"hangs":         "it hangs: no answer to a turn for 1m0s",
+		"hangs at once": "the canary is dead: it hangs: no answer to the canary for 2m0s",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			found := CheckOther(t.Context(), Other{Name: "dial", World: &dial{wrong: wrong}, Pure: true, Rows: rows, Turns: 5, Clock: time.Minute, Start: time.Minute})
+			if all := strings.Join(found.Faults, "\n"); all != want {
+				t.Errorf("%q: faults %q, want %q", wrong, all, want)
+			}
+		})
 	}
 }

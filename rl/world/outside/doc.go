@@ -49,9 +49,12 @@
 // # Servers of tools
 //
 // A [Server] speaks the Model Context Protocol over the same pipes. Its tools are listed once; a recipe keeps the
-// list. Each episode that calls one has a process of its own. The revision of 2026-07-28, which has no
-// handshake, is tried first, and then that of 2025-11-25 and older ones. What isError marks is the policy's
-// mistake; an error of the protocol is the server's fault, as long as it does not come again. The client offers
+// list. Each episode that calls one has a process of its own, which all tools of the server share. The revision of
+// 2026-07-28, which has no handshake, is tried first, and then that of 2025-11-25 and older ones. What isError
+// marks is the policy's mistake, and so is an error of the protocol that says that a call is wrong; another error
+// of the protocol is the server's fault, as long as it does not come again. Where calls have effects, which cannot
+// be tried again, every error of the protocol is an answer. Calls that a journal answered are made again in a
+// new process before the first that it does not know, but for those with effects. The client offers
 // no sampling, no input and no roots.
 //
 // # Rights

@@ -24,31 +24,40 @@ type Server struct {
 	Command Command
 	Effects bool // its calls change something outside, so that none is made twice
 
-	handshake *atomic.Bool // it is known to need one
+	era     atomic.Int32  // what it is known to speak
+	running chan struct{} // has an element for each process that an episode has
 }
 
 // NewServer is a server, which is not started yet.
-func NewServer(c Command, effects bool) Server { return Server{c, effects, new(atomic.Bool)} }
+func NewServer(c Command, effects bool) *Server {
+	return &Server{Command: c, Effects: effects, running: make(chan struct{}, maxProcesses)}
+}
 
 // connect starts the server.
-func (s Server) connect(ctx context.Context) (*client, error) {
+func (s *Server) connect(ctx context.Context) (*client, error) {
 	ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it does not begin within %v", StartClock))
 	defer cancel()
-	c, err := connect(ctx, s.Command, s.handshake.Load())
-	if err == nil && c.meta == nil {
-		s.handshake.Store(true)
+	c, err := connect(ctx, s.Command, era(s.era.Load()))
+	switch {
+	case err != nil:
+	case c.meta == nil:
+		s.era.Store(int32(withHandshake))
+	default:
+		s.era.Store(int32(withoutHandshake))
 	}
 	return c, err
 }
 
 // List starts the server, asks for its tools and ends it. only are the names of those that are wanted; none: all.
 // The text is what List gives each time, as long as the tools are the same.
-func (s Server) List(ctx context.Context, only []string) (text string, err error) {
+func (s *Server) List(ctx context.Context, only []string) (text string, err error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer c.close()
+	ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it does not list its tools within %v", StartClock))
+	defer cancel()
 	all, err := c.list(ctx)
 	if err != nil {
 		return "", err
@@ -108,7 +117,7 @@ func (c *client) list(ctx context.Context) (all []Listed, err error) {
 }
 
 // Tools are those of the server, from the text of List.
-func (s Server) Tools(text string) ([]world.Tool, error) {
+func (s *Server) Tools(text string) ([]world.Tool, error) {
 	all, err := listed(text)
 	if err != nil {
 		return nil, err
@@ -128,14 +137,17 @@ func (s Server) Tools(text string) ([]world.Tool, error) {
 	return tools, nil
 }
 
-// mcpTool is a tool of a server. Each episode that calls it has a process of its own.
+// mcpTool is a tool of a server. Each episode that calls it has a process of its own, which all tools of the
+// server share.
 type mcpTool struct {
-	server Server
+	server *Server
 	text   string   // of List
 	only   []string // the tools in it
 	name   string   // as the server calls it
 	spec   world.Spec
 }
+
+var _ world.Sibling = mcpTool{}
 
 // Spec implements [world.Tool].
 func (t mcpTool) Spec() world.Spec { return t.spec }
@@ -149,21 +161,87 @@ func (t mcpTool) Test(ctx context.Context) error {
 	return err
 }
 
+// Set implements [world.Sibling].
+func (t mcpTool) Set() any { return t.server }
+
 // Open implements [world.Tool].
 func (t mcpTool) Open(context.Context, verify.Problem) (world.Session, error) {
-	return &mcpSession{mcpTool: t}, nil
+	return &mcpSession{talk: &talk{server: t.server}, tool: t.name}, nil
 }
 
-// mcpSession answers the calls of an episode. The server is started with the first.
-type mcpSession struct {
-	mcpTool
-	client *client // nil: it has not been started
+// Beside implements [world.Sibling].
+func (t mcpTool) Beside(s world.Session) world.Session {
+	return &mcpSession{talk: s.(*mcpSession).talk, tool: t.name, beside: true}
 }
+
+// talk is what an episode has to do with a server, through all of its tools. The server is started with the
+// first call.
+type talk struct {
+	server *Server
+	client *client // nil: it has not been started
+	behind []call  // calls that a journal answered, and the server has not been told of
+}
+
+// call is a call of a tool.
+type call struct {
+	tool string
+	args json.RawMessage
+}
+
+// mcpSession answers the calls of a tool in an episode.
+type mcpSession struct {
+	talk   *talk
+	tool   string // as the server calls it
+	beside bool   // another session ends the talk
+}
+
+var _ world.Learner = &mcpSession{}
 
 // Close implements [world.Session].
 func (s *mcpSession) Close() error {
-	if s.client != nil {
-		s.client.close()
+	if t := s.talk; !s.beside && t.client != nil {
+		t.client.close()
+		<-t.server.running
+		t.client = nil
+	}
+	return nil
+}
+
+// Told implements [world.Learner].
+func (s *mcpSession) Told(args json.RawMessage, _ world.Answer) {
+	s.talk.behind = append(s.talk.behind, call{s.tool, args})
+}
+
+// Call implements [world.Session].
+func (s *mcpSession) Call(ctx context.Context, args json.RawMessage) (world.Answer, error) {
+	if err := s.talk.caughtUp(ctx); err != nil {
+		return world.Answer{}, err
+	}
+	return s.talk.make(ctx, call{s.tool, args})
+}
+
+// caughtUp starts the server and makes the calls that the journal answered, if that has not been done.
+func (t *talk) caughtUp(ctx context.Context) error {
+	if len(t.behind) > 0 && t.server.Effects {
+		return fmt.Errorf("%w: the process that knew the %d calls before it is gone", world.ErrOnce, len(t.behind))
+	}
+	if t.client == nil {
+		select {
+		case t.server.running <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d processes of the server hold an episode each; accepted: at most that many at once", world.ErrUnable, maxProcesses)
+		}
+		c, err := t.server.connect(ctx)
+		if err != nil {
+			<-t.server.running
+			return err
+		}
+		t.client = c
+	}
+	for ; len(t.behind) > 0; t.behind = t.behind[1:] {
+		if _, err := t.make(ctx, t.behind[0]); err != nil {
+			return fmt.Errorf("made again, since its process is new: %w", err)
+		}
 	}
 	return nil
 }
@@ -194,20 +272,20 @@ func (c content) String() string {
 	return "[" + cmp.Or(c.Type, "nothing") + "]"
 }
 
-// Call implements [world.Session].
-func (s *mcpSession) Call(ctx context.Context, args json.RawMessage) (world.Answer, error) {
-	if s.client == nil {
-		var err error
-		if s.client, err = s.server.connect(ctx); err != nil {
-			return world.Answer{}, err
-		}
-	}
+// make makes a call. An error of the protocol that says that the call is wrong is the policy's mistake. Where calls
+// have effects every error of the protocol is: the call has been answered and cannot be tried again, so a policy
+// that provokes errors would else never be scored.
+func (t *talk) make(ctx context.Context, c call) (world.Answer, error) {
 	var result struct {
 		Content    []content       `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
 		Failed     bool            `json:"isError"`
 	}
-	if err := s.client.ask(ctx, "tools/call", map[string]any{"name": s.name, "arguments": args}, &result); err != nil {
+	if err := t.client.ask(ctx, "tools/call", map[string]any{"name": c.tool, "arguments": c.args}, &result); err != nil {
+		var refused *rpcError
+		if errors.As(err, &refused) && (refused.Code == invalidParams || refused.Code == invalidRequest || t.server.Effects) {
+			return world.Answer{Text: refused.Message, Failed: true}, nil
+		}
 		return world.Answer{}, err
 	}
 	var parts []string

