@@ -38,7 +38,7 @@ type child struct {
 	in      io.WriteCloser
 	out     *bufio.Reader
 	log     *lines.Tail
-	secrets *strings.Replacer
+	secrets secrets
 	queue   chan []byte
 	longest int // line that is read, in bytes
 
@@ -52,16 +52,12 @@ type child struct {
 
 // begin starts a program whose lines have at most so many bytes. Somebody has to call serve.
 func begin(c Command, longest int) (*child, error) {
-	env, secrets, err := c.environment()
+	env, values, err := c.environment()
 	if err != nil {
 		return nil, err
 	}
 	p := &child{cmd: exec.Command(c.Words[0], c.Words[1:]...), log: &lines.Tail{}, queue: make(chan []byte, maxQueue), dead: make(chan struct{}), longest: longest}
-	var pairs []string
-	for _, s := range secrets {
-		pairs = append(pairs, s[0], s[1])
-	}
-	p.secrets = strings.NewReplacer(pairs...)
+	p.secrets = newSecrets(values)
 	p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = env, p.log, endClock
 	ownGroup(p.cmd)
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -109,14 +105,14 @@ func (p *child) send(line []byte) {
 // errEnded is that a program has ended by itself.
 var errEnded = errors.New("the program has ended")
 
-// serve gives each line of the program to heard, without its end, until that returns an error or there are no
+// serve gives each line of the program to heard, without its end and without secrets, until that returns an error or there are no
 // more. It returns after the program is over.
 func (p *child) serve(heard func(line []byte) error) {
 	var err error
 	for err == nil {
 		var line []byte
 		if line, err = p.read(); err == nil {
-			err = heard(line)
+			err = heard(p.secrets.line(line))
 		}
 	}
 	p.reaping.Lock()
@@ -140,7 +136,7 @@ func ended(status error) string {
 
 // lastWords is the last line of the program's log.
 func (p *child) lastWords() string {
-	text := strings.TrimSpace(p.secrets.Replace(p.log.String()))
+	text := strings.TrimSpace(p.secrets.text.Replace(p.log.String()))
 	if text == "" {
 		return ""
 	}

@@ -32,11 +32,15 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// Digest is the SHA-256 of the files that the command names, in hexadecimal digits, or of the names of
-// those that are none: a program that is looked up counts by its name.
+// scripts are the ends of the names of files that an interpreter runs.
+var scripts = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".lua", ".jl", ".r", ".jar", ".wasm"}
+
+// Digest is the SHA-256 of the program and the scripts that the command names, in hexadecimal digits, and of its
+// other words: a program that is looked up counts by its name, and so do files that it is given, which it may
+// write. A file is a script if its name ends like one, or if it begins with #!.
 func (c Command) Digest() (string, error) {
 	whole := sha256.New()
-	for _, word := range c.Words {
+	for i, word := range c.Words {
 		info, err := os.Stat(word)
 		if err != nil || !info.Mode().IsRegular() || !strings.ContainsAny(word, `/\`) {
 			fmt.Fprintf(whole, "word %q\n", word)
@@ -46,7 +50,16 @@ func (c Command) Digest() (string, error) {
 		if err != nil {
 			return "", err
 		}
+		begins := make([]byte, 2)
+		n, _ := io.ReadFull(f, begins)
+		begins = begins[:n]
+		if i > 0 && string(begins) != "#!" && !slices.Contains(scripts, strings.ToLower(filepath.Ext(word))) {
+			f.Close()
+			fmt.Fprintf(whole, "given %q\n", filepath.Base(word))
+			continue
+		}
 		sum := sha256.New()
+		sum.Write(begins)
 		_, err = io.Copy(sum, f)
 		f.Close()
 		if err != nil {

@@ -283,7 +283,7 @@ func (s *client) ask(ctx context.Context, method string, params map[string]any, 
 func (s *client) heard(line []byte) error {
 	m, err := parseMessage(line)
 	if err != nil {
-		return s.blamed(errors.New(s.secrets.Replace(err.Error())))
+		return s.blamed(err)
 	}
 	switch {
 	case m.Method != "" && m.ID == nil: // a notification
@@ -301,9 +301,8 @@ func (s *client) heard(line []byte) error {
 	defer s.mu.Unlock()
 	if came := s.waiting[id]; came != nil {
 		delete(s.waiting, id)
-		r := response{result: json.RawMessage(s.secrets.Replace(string(m.Result)))}
+		r := response{result: m.Result}
 		if m.Error != nil {
-			m.Error.Message = s.secrets.Replace(m.Error.Message)
 			r.err = m.Error
 		}
 		came <- r

@@ -81,11 +81,6 @@ func start(c Command) (*process, error) {
 // heard gives an answer to whom it is for. An error ends the program.
 func (p *process) heard(line []byte) error {
 	a, wrong := parseAnswer(line)
-	if wrong == nil {
-		a.hide(p.secrets)
-	} else {
-		wrong = errors.New(p.secrets.Replace(wrong.Error()))
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answered++

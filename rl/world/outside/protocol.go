@@ -163,20 +163,6 @@ func decode(line []byte, into any, keys ...string) (told map[string]json.RawMess
 	return told, nil
 }
 
-// hide replaces what is not to be said.
-func (a *answer) hide(secrets *strings.Replacer) {
-	for i := range a.Messages {
-		a.Messages[i].Text = secrets.Replace(a.Messages[i].Text)
-	}
-	a.State, a.Error = secrets.Replace(a.State), secrets.Replace(a.Error)
-	if a.Verdict != nil {
-		a.Verdict.Reason = secrets.Replace(a.Verdict.Reason)
-	}
-	for i := range a.Rows {
-		a.Rows[i] = []byte(secrets.Replace(string(a.Rows[i])))
-	}
-}
-
 // broken is what the program says went wrong with its world; nil: nothing.
 func (a answer) broken() error {
 	if a.Error == "" {

@@ -3,7 +3,6 @@
 package outside
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -162,8 +161,8 @@ func (e *episode) through(ctx context.Context, number int, r request, ask func(c
 			return world.Answer{}, err
 		}
 		said.ID = ""
-		text, err := plain(said)
-		return world.Answer{Text: text}, err
+		text, err := encoded(said, false)
+		return world.Answer{Text: string(text)}, err
 	})
 	if err != nil {
 		return world.Reply{}, err
@@ -173,15 +172,6 @@ func (e *episode) through(ctx context.Context, number int, r request, ask func(c
 		return world.Reply{}, fmt.Errorf("%w has an answer that is none: %w", world.ErrJournal, err)
 	}
 	return said.reply(first, e.facts)
-}
-
-// plain is an answer as the journal keeps it.
-func plain(a answer) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(a)
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), err
 }
 
 // says is what the program says of itself. Before it has been started it is not known to be or do anything.
