@@ -37,11 +37,11 @@ func FuzzLines(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			kept, err := plain(a)
+			kept, err := encoded(a, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := parseAnswer([]byte(kept))
+			again, err := parseAnswer(kept)
 			if err != nil {
 				t.Fatalf("%s: %v", kept, err)
 			}

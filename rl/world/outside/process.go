@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/rl/world"
@@ -40,7 +41,7 @@ type heard struct {
 }
 
 // start starts a program and reads its first line.
-func start(c Command) (*process, error) {
+func start(ctx context.Context, c Command) (*process, error) {
 	made, err := begin(c, MaxLine)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func start(c Command) (*process, error) {
 			return err
 		})
 	}()
-	ctx, cancel := awake.WithTimeout(context.Background(), StartClock, fmt.Errorf("it says nothing for %v; %s", StartClock, helloForm))
+	ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it says nothing for %v; %s", StartClock, helloForm))
 	defer cancel()
 	select {
 	case err = <-greeted:
@@ -190,44 +191,95 @@ const maxProcesses = 64
 // programs are the processes of a program.
 type programs struct {
 	command Command
+	hello   atomic.Pointer[Hello] // nil: none has been started
 
-	mu     sync.Mutex
-	hello  *Hello // nil: none has been started
-	shared []*process
-	alone  []*process
-	closed bool
+	mu       sync.Mutex
+	shared   []*process
+	alone    []*process
+	starting int           // processes
+	coming   int           // of them, those that episodes will share
+	waiting  int           // episodes, for one of these
+	came     chan struct{} // closed when the next one has started, or has not
+	closed   bool
 }
 
 // errClosed is that the run is over.
 var errClosed = errors.New("the program is not used any more")
 
 // enter is a process with room for an episode, and the id of that; alone: it gets no other.
-func (s *programs) enter(alone bool) (*process, string, error) {
-	s.mu.Lock() // while one starts, others wait for it
+func (s *programs) enter(ctx context.Context, alone bool) (*process, string, error) {
+	for {
+		p, id, came, err := s.room(alone)
+		switch {
+		case p != nil || err != nil:
+			return p, id, err
+		case came == nil:
+			return s.start(ctx, alone)
+		}
+		select {
+		case <-came:
+		case <-ctx.Done():
+			s.mu.Lock()
+			if s.came == came {
+				s.waiting--
+			}
+			s.mu.Unlock()
+			return nil, "", context.Cause(ctx)
+		}
+	}
+}
+
+// room is a process with room, or what to wait for until there may be one; neither: the caller has to start one,
+// for which there is a place.
+func (s *programs) room(alone bool) (p *process, id string, came chan struct{}, err error) {
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shared, s.alone = living(s.shared), living(s.alone)
 	if !alone {
 		for _, p := range s.shared {
 			if id := p.enter(); id != "" {
-				return p, id, nil
+				return p, id, nil, nil
 			}
 		}
 	}
-	switch n := len(s.shared) + len(s.alone); {
+	hello := s.hello.Load()
+	switch n := len(s.shared) + len(s.alone) + s.starting; {
 	case s.closed:
-		return nil, "", errClosed
+		return nil, "", nil, errClosed
+	case !alone && s.coming > 0 && (hello == nil || s.waiting < s.coming*(hello.AtOnce-1)):
+		s.waiting++
+		return nil, "", s.came, nil
+	case n == maxProcesses && hello == nil:
+		return nil, "", nil, fmt.Errorf("%w: %d processes are starting", world.ErrUnable, n)
 	case n == maxProcesses:
-		return nil, "", fmt.Errorf("%w: %d processes hold as many episodes as they can, at_once = %d each; accepted: at most that many, so a larger at_once or smaller steps", world.ErrUnable, n, s.hello.AtOnce)
+		return nil, "", nil, fmt.Errorf("%w: %d processes hold as many episodes as they can, at_once = %d each; accepted: at most that many, so a larger at_once or smaller steps", world.ErrUnable, n, hello.AtOnce)
 	}
-	p, err := start(s.command)
+	if s.starting++; !alone {
+		s.coming++
+	}
+	return nil, "", nil, nil
+}
+
+// start starts a process in the place that there is for it, for an episode.
+func (s *programs) start(ctx context.Context, alone bool) (*process, string, error) {
+	p, err := start(ctx, s.command)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.starting--; !alone {
+		s.coming--
+		close(s.came)
+		s.came, s.waiting = make(chan struct{}), 0
+	}
 	if err != nil {
 		return nil, "", err
 	}
-	if s.hello == nil {
-		s.hello = &p.hello
-	} else if *s.hello != p.hello {
+	if s.closed {
+		p.end(errClosed)
+		return nil, "", errClosed
+	}
+	if !s.hello.CompareAndSwap(nil, &p.hello) && *s.hello.Load() != p.hello {
 		p.end(errors.New("it changes"))
-		return nil, "", fmt.Errorf("its first line says %+v, and said %+v before", p.hello, *s.hello)
+		return nil, "", fmt.Errorf("its first line says %+v, and said %+v before", p.hello, *s.hello.Load())
 	}
 	if alone {
 		s.alone = append(s.alone, p)

@@ -83,6 +83,11 @@ func speak(modes []string) {
 		}
 		return string(text)
 	}
+	if marker := value("slow", ""); marker != "" { // it says nothing once the file is there
+		if _, err := os.Stat(marker); err == nil {
+			hang()
+		}
+	}
 	switch {
 	case has("gone"):
 		fmt.Fprintln(os.Stderr, "no such game")

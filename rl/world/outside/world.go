@@ -37,12 +37,12 @@ var _ interface {
 // New is the world of a program, which is started when the first episode begins. facts are the names of what it
 // tells of a turn.
 func New(c Command, facts []string) World {
-	return World{programs: &programs{command: c}, facts: facts, canary: &canary{}}
+	return World{programs: &programs{command: c, came: make(chan struct{})}, facts: facts, canary: &canary{}}
 }
 
 // Hello starts the program, if it does not run, and returns what it says of itself.
 func (w World) Hello() (Hello, error) {
-	p, _, err := w.programs.enter(false)
+	p, _, err := w.programs.enter(context.Background(), false)
 	if err != nil {
 		return Hello{}, err
 	}
@@ -52,7 +52,7 @@ func (w World) Hello() (Hello, error) {
 
 // Rows are the problems of the program, in order, as JSON objects.
 func (w World) Rows(ctx context.Context) ([]json.RawMessage, error) {
-	p, _, err := w.programs.enter(false)
+	p, _, err := w.programs.enter(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +176,8 @@ func (e *episode) through(ctx context.Context, number int, r request, ask func(c
 
 // says is what the program says of itself. Before it has been started it is not known to be or do anything.
 func (s *programs) says() (h Hello) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hello != nil {
-		h = *s.hello
+	if told := s.hello.Load(); told != nil {
+		h = *told
 	}
 	return h
 }
@@ -187,7 +185,7 @@ func (s *programs) says() (h Hello) {
 // begin has the program begin the episode.
 func (e *episode) begin(ctx context.Context) (answer, error) {
 	var err error
-	if e.process, e.id, err = e.programs.enter(e.own); err != nil {
+	if e.process, e.id, err = e.programs.enter(ctx, e.own); err != nil {
 		return answer{}, err
 	}
 	return e.process.ask(ctx, request{ID: e.id, Op: "begin", Row: e.row, Chance: e.chance})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -494,5 +495,59 @@ func TestImpure(t *testing.T) {
 	again := play(w.Through(j), "a", "b", "c")
 	if !slices.Equal(again[:2], first[:2]) || j.calls != 5 || !strings.HasPrefix(again[2], "3 of ") || again[2] == first[2] {
 		t.Errorf("%q, before %q", again, first)
+	}
+}
+
+// TestStartBesideSteps: while a process starts, episodes of others are answered, and an episode that waits for it
+// ends with its context.
+func TestStartBesideSteps(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow")
+	w := New(program(t, "at_once=1", "slow="+slow), nil)
+	defer w.Close()
+	e, _, err := w.Begin(t.Context(), verify.Problem{}, canaryDice())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(slow, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	begun := make(chan error)
+	go func() {
+		_, _, err := w.Begin(ctx, verify.Problem{}, canaryDice())
+		begun <- err
+	}()
+	for starting := 0; starting == 0; { // until the other process starts
+		runtime.Gosched()
+		w.programs.mu.Lock()
+		starting = w.programs.starting
+		w.programs.mu.Unlock()
+	}
+	if _, err := e.Step(t.Context(), world.Turn{Text: "a"}); err != nil {
+		t.Error(err)
+	}
+	cancel(over)
+	if err := <-begun; !errors.Is(err, over) {
+		t.Error(err)
+	}
+	e.Close()
+}
+
+// TestShareWhatStarts: episodes that begin at once share one process, if that holds them.
+func TestShareWhatStarts(t *testing.T) {
+	w := New(program(t, "at_once=4"), nil)
+	defer w.Close()
+	var work sync.WaitGroup
+	for range 8 {
+		work.Go(func() {
+			if _, _, err := w.Begin(t.Context(), verify.Problem{}, canaryDice()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	if n := len(w.programs.shared); n != 2 {
+		t.Errorf("%d processes; want 2", n)
 	}
 }
