@@ -133,7 +133,7 @@ func TestRoundTrip(t *testing.T) {
 			s.models, s.Trains = nil, stageDefaults(s.Kind).Trains
 			s.Verifiers = slices.DeleteFunc(slices.Clone(s.Verifiers), func(v reward.Verifier) bool { return v.Verifier == judge.Name }) // which ask them
 			scramble(r, s, s.Kind)
-			if s.Kind != KindEval {
+			if s.Learns() {
 				scramble(r, &s.Optimizer, s.Kind)
 				s.Optimizer.rule = stageDefaults(s.Kind).Optimizer.rule // whose keys go together
 				s.Optimizer.Rule, s.Optimizer.Betas[1] = "amsgrad", r.Float64()
