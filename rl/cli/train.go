@@ -20,7 +20,6 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
-	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
 func trainCommand() *cli.Command {
@@ -271,20 +270,12 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	if err != nil {
 		return nil, "", err
 	}
-	tellPrograms(c, r)
 	if again != "" || c.Bool("resume") && run.Repeats(dir) {
 		opened, err = resolve.OpenAgain(r)
 	} else {
 		opened, err = resolve.Open(r)
 	}
 	return opened, dir, err
-}
-
-// tellPrograms says which programs of others a recipe is about to start.
-func tellPrograms(c *cli.Context, r *recipe.Recipe) {
-	for _, words := range r.Task.Programs() {
-		fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", outside.Command{Words: words})
-	}
 }
 
 // firstFree starts a run in the folder dir or, where that holds a run already, in

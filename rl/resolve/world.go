@@ -18,6 +18,10 @@ import (
 	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
+// Starting is told of each program of others before a recipe that names it may start it: it has the rights of the
+// user, who has not said so by the command. The program's main sets it, before anything is opened.
+var Starting = func(outside.Command) {}
+
 // openWorld starts the program of a task, tries it, and opens the problems that it plays; nil, with a fault, if
 // it cannot. again says that a journal has the answers of a program that is not pure: it is not started then,
 // unless its problems are its own.
@@ -25,6 +29,7 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 	const key = "task.world"
 	own := &r.Task.World
 	command := outside.Command{Words: own.Command, Env: own.Env}
+	Starting(command)
 	w := outside.New(command, own.Facts)
 	fail := func(key string, err error) (*outside.World, prompts.Source, []string) {
 		w.Close()
@@ -79,6 +84,9 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 			return fail(fmt.Sprintf("stage.%d.tree", i), fmt.Errorf("needs a world that repeats itself, since a branch plays the turns before it again, but the program does not say pure = true"))
 		}
 	}
+	if key, err := tooMany(r, hello); err != nil {
+		return fail(key, err)
+	}
 	train, _ := source.Rows()
 	row := source.Draw(random.At(0, 0, 0))
 	if len(train) > 0 {
@@ -91,6 +99,25 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 		return fail(key+".command", fmt.Errorf("%s: tried with %s: %w", command, placeOf(row), err))
 	}
 	return &w, source, notes
+}
+
+// tooMany says which key has more episodes played at once than a program can hold.
+func tooMany(r *recipe.Recipe, h outside.Hello) (key string, err error) {
+	refused := func(what string, n int, change string) error {
+		return hint.With(fmt.Errorf("%s plays %d episodes at once; accepted: at most %d, since the program holds at_once = %d in a process", what, n, h.Most(), h.AtOnce),
+			"have the program hold more at once, or make %s smaller", change)
+	}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Draws() && !st.Skip {
+			if n := st.RL.PromptsPerStep * st.RL.GroupSize; n > h.Most() {
+				return fmt.Sprintf("stage.%d.prompts_per_step", i), refused("a step", n, "prompts_per_step or group_size")
+			}
+		}
+	}
+	if n := r.Task.EvalProblems * r.Task.EvalSamples; n > h.Most() {
+		return "task.eval_problems", refused("an evaluation", n, "eval_problems or eval_samples")
+	}
+	return "", nil
 }
 
 // problemsOf are the problems that the program of a task plays; nil without an error: it has been told why there
@@ -120,6 +147,7 @@ func problemsOf(r *recipe.Recipe, w outside.World, faults *recipe.Faults) (sourc
 // openServer makes the tools of a server, as it lists them.
 func openServer(t *recipe.Tool, key string, again bool, faults *recipe.Faults) []world.Tool {
 	command := outside.Command{Words: t.MCP, Env: t.Env}
+	Starting(command)
 	server := outside.NewServer(command, t.Effects)
 	if !again || t.Listed == "" {
 		text, err := server.List(context.Background(), t.Only)

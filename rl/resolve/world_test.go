@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -66,6 +67,13 @@ sampling = {max_completion_tokens = 9}
 		}
 		return r
 	}
+	told, before := 0, Starting
+	Starting = func(c outside.Command) {
+		if told++; len(c.Words) != 2 || c.Words[0] != "sh" {
+			t.Errorf("told of %s", c)
+		}
+	}
+	t.Cleanup(func() { Starting = before })
 	for _, x := range []struct {
 		task, script, problems string
 		all                    int
@@ -101,6 +109,24 @@ sampling = {max_completion_tokens = 9}
 		if _, err := Open(&changed); err == nil || !strings.Contains(err.Error(), "task.world.sha256: the program sh ") {
 			t.Errorf("%s, changed: %v", x.script, err)
 		}
+	}
+	if told != 9 { // three recipes, each opened three times
+		t.Errorf("told %d times of a program", told)
+	}
+	write("one.sh", strings.Replace(world(""), `"at_once":9`, `"at_once":1`, 1))
+	small := load("", "one.sh")
+	if _, err := Open(small); err == nil || !strings.Contains(err.Error(), "stage.rl.prompts_per_step: a step plays 256 episodes at once; accepted: at most 64, since the program holds at_once = 1 in a process") {
+		t.Errorf("a step that is too large: %v", err)
+	}
+	small.Stages[0].RL.PromptsPerStep, small.Task.EvalSamples = 1, 64
+	if _, err := Open(small); err == nil || !strings.Contains(err.Error(), "task.eval_problems: an evaluation plays 128 episodes at once") {
+		t.Errorf("an evaluation that is too large: %v", err)
+	}
+	small.Task.EvalSamples = 1
+	if o, err := Open(small); err != nil {
+		t.Error(err)
+	} else {
+		o.Close()
 	}
 	for script, want := range map[string]string{
 		"echo hello":          `task.world.command: sh ` + dir + `/bad.sh: its first line is "hello": it is not one JSON object`,

@@ -188,6 +188,9 @@ const maxUnanswered = 64
 // maxProcesses is how many processes of a program run at once.
 const maxProcesses = 64
 
+// Most is how many episodes of a program may be played at once.
+func (h Hello) Most() int { return maxProcesses * h.AtOnce }
+
 // programs are the processes of a program.
 type programs struct {
 	command Command
