@@ -77,7 +77,7 @@ func TestWorldOfOthers(t *testing.T) {
 	must(t, err)
 	self, err := os.Executable()
 	must(t, err)
-	file := filepath.Join(t.TempDir(), "game.txt")
+	file := filepath.Join(t.TempDir(), "game.lua")
 	must(t, os.WriteFile(file, []byte("1"), 0o600))
 	load := func(t *testing.T, kind string, sets ...string) *recipe.Recipe {
 		t.Helper()
