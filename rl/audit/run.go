@@ -181,10 +181,11 @@ func (d *Redraw) Row(line record.Completion) (verify.Problem, *recipe.Stage, err
 		d.first = line.Group + 1
 		return row, st, nil
 	}
-	if line.Group < 0 || line.Group >= len(d.rows) {
+	k := line.Group - d.first
+	if k < 0 || k >= len(d.rows) {
 		return verify.Problem{}, nil, fmt.Errorf("the group is out of range: the recipe has %d prompts in a step", len(d.rows))
 	}
-	row := d.rows[line.Group-d.first]
+	row := d.rows[k]
 	if row.ID != line.PromptID || row.Question != line.Prompt {
 		return verify.Problem{}, nil, fmt.Errorf("the recipe draws the problem %q here, but the line has %q: it comes from another recipe or an older program", row.ID, line.PromptID)
 	}

@@ -102,6 +102,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRedrawGroups: a group that stands before one of a made row, or beyond the prompts of its step, is refused.
+func TestRedrawGroups(t *testing.T) {
+	r, err := recipe.Load("chain-sum-tiny", []string{"stage.rl.prompts_per_step=4", `stage.rl.make=[{rows = "asked", row = {question = "{question}"}}]`, `stage.rl.source=[{rows = "asked", share = 0.5}]`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Redraw{recipe: r, source: prompts.Of(r.Task.Settings), began: map[string]int{}, made: map[string]verify.Problem{"asked/1": {ID: "asked/1", Question: "1:"}}}
+	line := func(group int) error {
+		_, _, err := d.Row(record.Completion{Step: 9, Stage: "rl", PromptID: "asked/1", Prompt: "1:", Group: group})
+		return err
+	}
+	if err := line(1); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []int{-1, 0, 1, 6} {
+		_, _, err := d.Row(record.Completion{Step: 9, Stage: "rl", PromptID: "x", Prompt: "x", Group: group})
+		if err == nil || !strings.Contains(err.Error(), "the group is out of range") {
+			t.Errorf("group %d: %v", group, err)
+		}
+	}
+}
+
 // TestFile: lines as verify --in takes them, with what they may store.
 func TestFile(t *testing.T) {
 	const input = `{"question":"3+4","answer":"7","completion":"7","verdict":"right","score":1}

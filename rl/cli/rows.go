@@ -86,7 +86,7 @@ func showRows(c *cli.Context, dir string, most int) error {
 	shown = shown[max(0, len(shown)-most):]
 	if c.Bool("json") {
 		for _, m := range shown {
-			if err := printJSON(c, asRow(m)); err != nil {
+			if err := printJSON(c, m.Whole()); err != nil {
 				return err
 			}
 		}
@@ -99,15 +99,6 @@ func showRows(c *cli.Context, dir string, most int) error {
 		showRow(c.App.Writer, m)
 	}
 	return nil
-}
-
-// asRow is a row as data: its columns, and where it comes from.
-func asRow(m record.Made) map[string]any {
-	row := map[string]any{"id": m.ID, "rows": m.Rows, "step": m.Step, "stage": m.Stage, "group": m.Group, "samples": m.Samples, "from": m.From, "by": m.By, "seed": m.Seed}
-	for name, raw := range m.Row {
-		row[name] = raw
-	}
-	return row
 }
 
 func showRow(w io.Writer, m record.Made) {

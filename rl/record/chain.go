@@ -50,8 +50,12 @@ func eachChained[L chained](file string, do func(n int, raw []byte, line L) erro
 		if at := bytes.LastIndex(raw, []byte(sumKey)); at >= 0 {
 			text = append(bytes.Clone(raw[:at]), '}')
 		}
-		if want := sumOf(sum, text); line.sum() != want {
+		want := sumOf(sum, text)
+		if line.sum() != want {
 			return fmt.Errorf("the line, or one before it, is not as it was written: its sum is %q, and what stands there has %q", line.sum(), want)
+		}
+		if end := sumKey + want + `"}`; !bytes.HasSuffix(raw, []byte(end)) {
+			return fmt.Errorf("the line is not as it was written: something stands after its sum; accepted at its end: %s", end)
 		}
 		sum = line.sum()
 		return do(n, raw, line)

@@ -27,6 +27,18 @@ func (m Made) Chained(before string) (Made, error) {
 
 func (m Made) sum() string { return m.Sum }
 
+// Whole is a row as data: its columns, and beside them where it comes from.
+func (m Made) Whole() map[string]any {
+	row := map[string]any{"id": m.ID, "rows": m.Rows, "step": m.Step, "stage": m.Stage, "group": m.Group, "samples": m.Samples, "from": m.From, "by": m.By, "seed": m.Seed}
+	for name, raw := range m.Row {
+		row[name] = raw
+	}
+	return row
+}
+
+// Says says whether a row says something of itself by a name, which is then no name of a column.
+func Says(name string) bool { return Made{}.Whole()[name] != nil }
+
 // EachMade calls do for the lines of a MadeFile, in order, with their numbers and bytes, and returns the sum of
 // the last. A line that is not what was written is refused, as by [EachCall].
 func EachMade(file string, do func(n int, raw []byte, m Made) error) (sum string, err error) {

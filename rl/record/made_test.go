@@ -64,6 +64,13 @@ func TestMade(t *testing.T) {
 	if got, err := read(append(bytes.Clone(text), `{"step":4,"st`...)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	end := []byte("\"}\n") // of each line
+	for _, more := range []string{`,"row":{"question":"evil"}`, `,"from":"evil"`, ` `} {
+		changed := bytes.Replace(text, end, []byte(`"`+more+"}\n"), 1)
+		if got, err := read(changed); err == nil || len(got) != 0 || !strings.Contains(err.Error(), "line 1: the line is not as it was written: something stands after its sum") {
+			t.Errorf("%s after the sum: %d lines, %v", more, len(got), err)
+		}
+	}
 	for at := range text {
 		changed, was := bytes.Clone(text), text[at]
 		if changed[at] ^= 1; was == '\n' {
