@@ -52,3 +52,13 @@ func (m *Meter) Add(c Cost) error {
 	}
 	return nil
 }
+
+// Verify is the verdict of a verifier, with what it took added if it is [Metered]. The error is that of Add.
+func (m *Meter) Verify(v Verifier, row Problem, completion string) (Verdict, error) {
+	metered, ok := v.(Metered)
+	if !ok {
+		return v.Verify(row, completion), nil
+	}
+	verdict, cost := metered.Metered(row, completion)
+	return verdict, m.Add(cost)
+}

@@ -43,7 +43,7 @@ func leak(heldOut, training string) error {
 type HeldOut struct {
 	known map[string]bool
 	of    func(row verify.Problem) string // what tells problems apart
-	like  map[string]bool                 // the same, white space folded, and the IDs
+	like  map[string]bool                 // their texts, white space folded
 }
 
 // TextsOf are held-out problems that their texts tell apart.
@@ -59,9 +59,8 @@ func knownBy(heldOut []verify.Problem, of func(row verify.Problem) string) HeldO
 	h := HeldOut{map[string]bool{}, of, map[string]bool{}}
 	for _, row := range heldOut {
 		h.known[of(row)] = true
-		h.like[folded(of(row))], h.like[folded(row.ID)] = true, true
+		h.like[folded(identity(row))] = true
 	}
-	delete(h.like, "")
 	return h
 }
 
@@ -78,11 +77,10 @@ func (h HeldOut) Refuse(training ...verify.Problem) error {
 	return nil
 }
 
-// Like returns ErrLeak for a made row whose question is that of a held-out problem, white space apart, or
-// that was made from one. from is what the row says of that: the ID of a problem, or its question.
-func (h HeldOut) Like(row verify.Problem, from string) error {
-	for _, name := range []string{identity(row), from} {
-		if h.like[folded(name)] {
+// Like returns ErrLeak for a row whose text is that of a held-out problem, white space apart.
+func (h HeldOut) Like(rows ...verify.Problem) error {
+	for _, row := range rows {
+		if name := identity(row); h.like[folded(name)] {
 			return leak(name, name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/verify/judge"
 )
@@ -127,13 +128,20 @@ func (s *Stage) Draws() bool { return s.Kind == KindRL || s.Kind == KindMake }
 func (s *Stage) Learns() bool { return s.Kind != KindEval && s.Kind != KindMake }
 
 // OfRows says whether all that a stage learns from are rows that the run has made.
-func (s *Stage) OfRows() bool {
+func (s *Stage) OfRows() bool { return s.madeShare() >= 1-shareError }
+
+// madeShare is the share of a step that comes from rows that the run has made.
+func (s *Stage) madeShare() float64 {
 	sum := 0.0
 	for _, source := range s.Sources {
 		sum += source.Share
 	}
-	return sum >= 1
+	return sum
 }
+
+// shareError bounds what the sum of shares, which are decimal fractions, loses to rounding: 2^-52 for each of a
+// million of them.
+const shareError = 1e-9
 
 // Makes are the rows that a stage makes.
 func (s *Stage) Makes() ([]Made, error) {
@@ -354,6 +362,8 @@ func (d decoder) makes(s *Stage, m *Making, r *Recipe, at settings.Path) {
 			d.WrongType(p, m.Row[name], "a text with names in braces")
 		case strings.TrimSpace(text) == "":
 			d.Fail(p, "%s is empty, and so would be the column of every row; accepted: a text with names in braces, such as \"{question}\"", d.Name(p))
+		case record.Says(name):
+			d.Fail(p, "%s: every row has %s already, which says where it comes from; accepted: another name, such as its_%s", d.Name(p), name, name)
 		case !modelName.MatchString(name):
 			d.Fail(p, "%s: the name of a column is not accepted; accepted: lower-case letters, digits and _", d.Name(p))
 		}
@@ -399,10 +409,13 @@ func (d decoder) writes(s *Stage, m *Making, r *Recipe, at settings.Path) {
 	if problem != nil {
 		d.Fail(p, "%s = %q: %w", d.Name(p), m.By, problem)
 	}
+	p = at.With("check")
+	if m.Check == "task" && r.Task.JudgedBy() != "" {
+		d.Fail(p, "%s = %q: a judge gives the verdicts of the task; accepted: a verifier of the stage that judges by itself", d.Name(p), m.Check)
+	}
 	if m.Check == "" || m.Check == "task" {
 		return
 	}
-	p = at.With("check")
 	i := slices.IndexFunc(s.Verifiers, func(v reward.Verifier) bool { return v.Name == m.Check })
 	switch {
 	case i < 0:
@@ -445,10 +458,8 @@ func (d decoder) madeFaults(err error, at settings.Path) {
 func (d decoder) sourced(r *Recipe) {
 	for i := range r.Stages {
 		st, at := &r.Stages[i], settings.Path{"stage", strconv.Itoa(i)}
-		sum := 0.0
 		for k, source := range st.Sources {
 			p := at.With("source").With(strconv.Itoa(k)).With("rows")
-			sum += source.Share
 			if st.Skip {
 				continue
 			}
@@ -470,7 +481,7 @@ func (d decoder) sourced(r *Recipe) {
 				d.Fail(p, "%s = %q: no stage makes such rows%s", d.Name(p), source.Rows, settings.DidYouMean(source.Rows, made, "accepted: "+strings.Join(made, ", ")))
 			}
 		}
-		if p := at.With("source"); sum > 1+1e-9 { // shares are decimal fractions, whose sum may be rounded up
+		if p, sum := at.With("source"), st.madeShare(); sum > 1+shareError {
 			d.Fail(p, "%s: the shares come to %v; accepted: at most 1", d.Name(p), sum)
 		}
 		if p := at.With("source"); len(st.Curriculum.Teacher.Space) > 0 && len(st.Sources) > 0 {

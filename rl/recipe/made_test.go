@@ -67,6 +67,10 @@ func TestMaking(t *testing.T) {
 	if !r.MakesRows() || st.Learns() || !st.Draws() || !r.Stages[2].OfRows() || r.Stages[3].OfRows() {
 		t.Errorf("%+v", r.Stages[2].Sources)
 	}
+	st.Sources = []rowSource{{Share: 0.7}, {Share: 0.2}, {Share: 0.1}} // whose sum as floats is below 1
+	if !st.OfRows() {
+		t.Error("shares of 0.7, 0.2 and 0.1 are not all of a step")
+	}
 	plain, err := Load("chain-sum-tiny", nil)
 	if err != nil || plain.MakesRows() || strings.Contains(plain.Resolved(), "[[stage.make]]") || strings.Contains(plain.Resolved(), "[[stage.source]]") {
 		t.Errorf("a recipe without made rows names them: %v", err)
@@ -86,6 +90,7 @@ func TestMakingErrors(t *testing.T) {
 		{`each = "pair"`, `each = "completion"`, `mine.toml:15:31: stage.pairs.make.0.row.chosen: column 2: best goes with each = "pair"`},
 		{`{best}`, `{bst}`, `mine.toml:15:31: stage.pairs.make.0.row.chosen: column 2: unknown name bst`},
 		{`{best}`, `{best`, `mine.toml:15:31: stage.pairs.make.0.row.chosen: the brace at byte 1 names no name`},
+		{`share =`, `step =`, `stage.pairs.make.0.row.step: every row has step already, which says where it comes from; accepted: another name, such as its_step`},
 		{`{best}`, ` `, `mine.toml:15:31: stage.pairs.make.0.row.chosen is empty, and so would be the column of every row`},
 		{`{best}`, `{completion}`, `column 2: completion goes with each = "completion"`},
 		{`{best}`, `{said}`, `column 2: said goes with by, the model that says it`},

@@ -39,12 +39,8 @@ func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify
 		meters[k] = verify.NewMeter(paths)
 	}
 	judge := func(k int, v verify.Verifier, problem verify.Problem, text string) verify.Verdict {
-		metered, ok := v.(verify.Metered)
-		if !ok {
-			return v.Verify(problem, text)
-		}
-		verdict, cost := metered.Metered(problem, text)
-		if meters[k].Add(cost) != nil {
+		verdict, over := meters[k].Verify(v, problem, text)
+		if over != nil {
 			stop()
 		}
 		return verdict

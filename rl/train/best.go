@@ -27,7 +27,7 @@ func (s *reinforcement) contest(ctx context.Context, at Position, row metrics.Ro
 			sampler = s.drawer.models.Best()
 		}
 		key := random.Key{Purpose: random.Contest, Stage: s.index, Step: 2*at.Step + by}
-		place := func(k int) uint64 { return uint64(2*at.Step+by)<<32 | uint64(k) }
+		place := func(k int, _ *Completion) uint64 { return uint64(2*at.Step+by)<<32 | uint64(k) }
 		if sides[i], err = s.drawer.greedy(ctx, &p, sampler, key, problems, place); err != nil {
 			return err
 		}

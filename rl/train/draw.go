@@ -201,7 +201,7 @@ func (d *drawer) baseline() rollout.Sampler {
 
 // greedy has a sampler draw the most likely completion of each problem. Each is a group of its own to
 // the reward, and place has its random numbers.
-func (d *drawer) greedy(ctx context.Context, p *Plan, by rollout.Sampler, key random.Key, problems []verify.Problem, place func(int) uint64) ([]Completion, error) {
+func (d *drawer) greedy(ctx context.Context, p *Plan, by rollout.Sampler, key random.Key, problems []verify.Problem, place func(int, *Completion) uint64) ([]Completion, error) {
 	params := StepParams(p.stage)
 	params.Temperature, params.TopK, params.TopP, params.MinP = 0, 0, 0, 0
 	collector := *d.collector
@@ -214,7 +214,7 @@ func (d *drawer) greedy(ctx context.Context, p *Plan, by rollout.Sampler, key ra
 	for i := range cs {
 		cs[i].View.Temperature = 1 // log-probs are of the model's own distribution
 	}
-	return cs, d.pay(p, cs, func(i int) uint64 { return 1<<63 | place(i) })
+	return cs, d.pay(p, cs, func(i int, c *Completion) uint64 { return 1<<63 | place(i, c) })
 }
 
 // accepted tells which groups have something that keep accepts.

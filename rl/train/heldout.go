@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/eval"
@@ -16,7 +17,7 @@ import (
 type HeldOut struct {
 	eval.Evaluator
 	Problems []verify.Problem
-	known    prompts.HeldOut
+	known    prompts.HeldOut // these, and all others that data hold out
 	recipe   *recipe.Recipe
 }
 
@@ -29,7 +30,8 @@ func NewHeldOut(r *recipe.Recipe, source prompts.Source, collector *rollout.Coll
 	}
 	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
-	h.known = prompts.TextsOf(h.Problems)
+	_, others := source.Rows()
+	h.known = prompts.TextsOf(slices.Concat(h.Problems, others))
 	if r.Task.Episodic() != nil || r.Task.World.Given() {
 		h.known = prompts.IDsOf(h.Problems)
 	}

@@ -24,12 +24,13 @@ type Rows struct {
 	heldOut *HeldOut
 	kept    map[string][]verify.Problem // that are drawn from, by name, the oldest first
 	made    map[string]int              // how many there are
+	lacks   map[string]string           // why some were not made, by name: the commonest reason of a step, the newest
 	lines   int                         // of the file
 }
 
 // NewRows are the rows of a run that has made none.
 func NewRows(r *recipe.Recipe, renderer *prompts.Renderer, heldOut *HeldOut) *Rows {
-	return &Rows{recipe: r, prompts: renderer, heldOut: heldOut, kept: map[string][]verify.Problem{}, made: map[string]int{}}
+	return &Rows{recipe: r, prompts: renderer, heldOut: heldOut, kept: map[string][]verify.Problem{}, made: map[string]int{}, lacks: map[string]string{}}
 }
 
 // Read takes a row from the next line of the run's file, whose bytes are raw. What could not have been made is
@@ -38,7 +39,7 @@ func (r *Rows) Read(raw []byte, m record.Made) error {
 	if want := r.next(m.Rows); m.ID != want {
 		return fmt.Errorf("column 1: the row has the id %q; accepted: %q", m.ID, want)
 	}
-	row, err := r.admit(m)
+	row, err := r.admit(m) // where it comes from was looked at when it was made
 	if err == nil {
 		r.keep(m.Rows, row)
 		return nil
@@ -54,11 +55,11 @@ func (r *Rows) Read(raw []byte, m record.Made) error {
 func (r *Rows) next(name string) string { return fmt.Sprintf("%s/%d", name, r.made[name]+1) }
 
 // admit is a row as a problem. It is refused if a stage that draws it could not read it, if it holds control
-// tokens, or if it comes from a held-out problem.
-func (r *Rows) admit(m record.Made) (verify.Problem, error) {
+// tokens, or if it is a held-out problem or was made from one.
+func (r *Rows) admit(m record.Made, from ...verify.Problem) (verify.Problem, error) {
 	row, err := r.prompts.MadeRow(m.ID, m.Row, r.limits(m.Rows))
 	if err == nil && !r.recipe.Task.AllowLeaks {
-		err = r.heldOut.known.Like(row, m.From)
+		err = r.heldOut.known.Like(append(from, row)...)
 	}
 	return row, err
 }
@@ -104,8 +105,9 @@ func (r *Rows) draw(st *recipe.Stage, n int, at func(i int) *random.Rand) []veri
 	var out []verify.Problem
 	sum := 0.0
 	for _, source := range st.Sources {
+		before := sum
 		sum += source.Share
-		want := min(n, int(math.Round(sum*float64(n)))) - len(out)
+		want := places(sum, n) - places(before, n)
 		all := r.kept[source.Rows]
 		for k := 0; k < want && len(all) > 0; k++ {
 			place := len(all) - 1 - k
@@ -120,6 +122,9 @@ func (r *Rows) draw(st *recipe.Stage, n int, at func(i int) *random.Rand) []veri
 	}
 	return out
 }
+
+// places are how many of n a share has.
+func places(share float64, n int) int { return min(n, int(math.Round(share*float64(n)))) }
 
 // supplied refuses a stage that learns from rows alone of which there are none. index is the stage's place.
 func (r *Rows) supplied(index int) error {
@@ -152,6 +157,9 @@ func (r *Rows) supplied(index int) error {
 			continue
 		}
 		err := fmt.Errorf("%w: stage %s: rows = %q is empty: %s", lines.ErrInput, st.Name, source.Rows, strings.Join(tried, "; "))
+		if why := r.lacks[source.Rows]; why != "" {
+			err = fmt.Errorf("%w; the commonest reason of the last rows that were left out: %s", err, why)
+		}
 		return hint.With(err, "relax where, or let the stage that makes the rows draw more; made/left_out/%s in metrics.jsonl counts rows that could not be read", source.Rows)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -29,6 +30,7 @@ type making struct {
 	asker   *asker
 	learner *learner // which values a step for its metrics, and is never asked to learn
 	maker   *maker
+	notes   notes
 }
 
 func newMaking(p Parts, index int) (Stage, error) {
@@ -86,8 +88,9 @@ func (s *making) Step(ctx context.Context, at Position) (*Event, error) {
 	if err := s.maker.into(ctx, &v, e); err != nil {
 		return nil, err
 	}
+	s.planner.record.note(slices.Concat(v.Completions, v.Refused), at.Total+1)
 	e.Timing = metrics.Row{"time/rollout_s": time.Since(began).Seconds()}
-	e.Notes = shownOf(s.whole, at, e.Completions)
+	s.notes.add(s.whole, at, e)
 	return e, nil
 }
 
@@ -96,8 +99,24 @@ type maker struct {
 	*facts
 	makes  []recipe.Made
 	rows   *Rows
-	models map[string]panel.Model // that write, by name
-	checks map[string]func(row verify.Problem, text string, ended bool) verify.Verdict
+	models map[string]panel.Model     // that write, by name
+	checks map[string]verify.Verifier // of what they write, by name
+}
+
+// byTask is the verifier of a task that is no data set.
+type byTask struct{ *rollout.Collector }
+
+// Verify implements [verify.Verifier].
+func (t byTask) Verify(row verify.Problem, text string) verify.Verdict {
+	return t.Task(row, text, true)
+}
+
+// checkedBy is who gives the verdicts of a task on texts that a model has ended.
+func checkedBy(c *rollout.Collector) verify.Verifier {
+	if c.Asks != nil {
+		return c.Asks
+	}
+	return byTask{c}
 }
 
 // newMaker is the maker of a stage; nil: it makes nothing.
@@ -110,13 +129,13 @@ func newMaker(p Parts, f *facts) (*maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{facts: f, makes: makes, rows: p.Rows, models: map[string]panel.Model{}, checks: map[string]func(verify.Problem, string, bool) verify.Verdict{taskFact: p.Source.Verify}}
+	m := &maker{facts: f, makes: makes, rows: p.Rows, models: map[string]panel.Model{}, checks: map[string]verify.Verifier{taskFact: checkedBy(p.Collector)}}
 	program, err := st.Program()
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range program.Verifiers() {
-		m.checks[st.Verifiers[i].Name] = func(row verify.Problem, text string, _ bool) verify.Verdict { return v.Verify(row, text) }
+		m.checks[st.Verifiers[i].Name] = v
 	}
 	for i := range makes {
 		if by := makes[i].By; by != "" {
@@ -151,7 +170,7 @@ func (m *maker) into(ctx context.Context, v *Valued, e *Event) error {
 	asked := 0
 	for i := range m.makes {
 		b := batchOfRows{m, &m.makes[i], v, map[string]formula.Column{}}
-		made, err := b.rows(ctx, &asked, e.Metrics)
+		made, err := b.rows(ctx, &asked, e)
 		if err != nil {
 			return fmt.Errorf("step %d: rows = %q of stage %s: %w", v.At.Step+1, b.how.Rows, v.stage.Name, err)
 		}
@@ -160,8 +179,9 @@ func (m *maker) into(ctx context.Context, v *Valued, e *Event) error {
 	return nil
 }
 
-// rows makes them. asked counts the texts of the step that models wrote; row gets the numbers.
-func (b *batchOfRows) rows(ctx context.Context, asked *int, row metrics.Row) ([]record.Made, error) {
+// rows makes them. asked counts the texts of the step that models wrote; e gets the numbers, and the commonest
+// reason why some were not made, where it is new.
+func (b *batchOfRows) rows(ctx context.Context, asked *int, e *Event) ([]record.Made, error) {
 	all, err := b.origins()
 	if err == nil {
 		err = b.write(ctx, all, asked)
@@ -170,24 +190,32 @@ func (b *batchOfRows) rows(ctx context.Context, asked *int, row metrics.Row) ([]
 		return nil, err
 	}
 	var out []record.Made
+	lacks, commonest := map[string]int{}, ""
 	for k := range all {
 		o := &all[k]
 		line, err := b.line(o)
 		if err != nil {
 			return nil, err
 		}
-		if o.lack != "" {
-			continue
-		}
-		if problem, err := b.maker.rows.admit(line); err != nil {
+		if o.lack == "" {
+			problem, err := b.maker.rows.admit(line, o.From.Problem)
+			if err == nil {
+				b.maker.rows.keep(b.how.Rows, problem)
+				out = append(out, line)
+				continue
+			}
 			o.lack = err.Error()
-		} else {
-			b.maker.rows.keep(b.how.Rows, problem)
-			out = append(out, line)
+		}
+		if lacks[o.lack]++; lacks[o.lack] > lacks[commonest] {
+			commonest = o.lack
 		}
 	}
-	row["made/rows/"+b.how.Rows] += float64(len(out))
-	row["made/left_out/"+b.how.Rows] += float64(len(all) - len(out))
+	e.Metrics["made/rows/"+b.how.Rows] += float64(len(out))
+	e.Metrics["made/left_out/"+b.how.Rows] += float64(len(all) - len(out))
+	if commonest != "" && b.maker.rows.lacks[b.how.Rows] != commonest {
+		b.maker.rows.lacks[b.how.Rows] = commonest
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: rows of %s left out: %s", b.v.At.Step+1, b.how.Rows, commonest))
+	}
 	return out, nil
 }
 
@@ -300,15 +328,28 @@ func (b *batchOfRows) write(ctx context.Context, all []origin, asked *int) error
 	if err != nil {
 		return err
 	}
+	meter := verify.NewMeter(len(open))
 	for k, o := range open {
 		answer := said[k][0]
 		o.text = answer.Text
 		if !answer.Ended {
 			o.lack = "what " + how.By + " wrote was cut off"
-		} else if check := b.checks[how.Check]; check != nil {
-			if verdict := check(o.From.Problem, answer.Text, true); verdict.Verdict != verify.Right {
-				o.lack = how.Check + ": " + verdict.Reason
-			}
+			continue
+		}
+		check := b.checks[how.Check]
+		if check == nil {
+			continue
+		}
+		var over error
+		verdict := verify.Guard(func() (v verify.Verdict) {
+			v, over = meter.Verify(check, o.From.Problem, answer.Text)
+			return v
+		})
+		if over != nil {
+			return fmt.Errorf("check = %q: %w", how.Check, over)
+		}
+		if verdict.Verdict != verify.Right {
+			o.lack = how.Check + ": " + verdict.Reason
 		}
 	}
 	return nil

@@ -4,16 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
@@ -67,6 +72,16 @@ func plainRenderer(t *testing.T) *prompts.Renderer {
 // completions of which the first is wrong; those of x are all wrong.
 func madeOf(t *testing.T, made string, by *scribe, heldOut ...verify.Problem) ([]record.Made, metrics.Row, *Rows) {
 	t.Helper()
+	rows, e, err := makingOf(t, made, by, nil, heldOut...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Made, e.Metrics, rows
+}
+
+// makingOf are they with their event, after a change of the tables; nil: there is none.
+func makingOf(t *testing.T, made string, by *scribe, change func([]recipe.Made), heldOut ...verify.Problem) (*Rows, *Event, error) {
+	t.Helper()
 	sets := []string{"stage.rl.reward=task", "stage.rl.make=" + made}
 	if strings.Contains(made, `"scribe"`) {
 		sets = append(sets, `models={scribe = {copy = "policy"}}`)
@@ -92,12 +107,24 @@ func madeOf(t *testing.T, made string, by *scribe, heldOut ...verify.Problem) ([
 	}
 	rows := NewRows(r, by.renderer, &HeldOut{recipe: r, known: prompts.TextsOf(heldOut)})
 	m := &maker{facts: d.facts, makes: makes, rows: rows, models: map[string]panel.Model{"policy": by, "scribe": by},
-		checks: map[string]func(verify.Problem, string, bool) verify.Verdict{"task": d.collector.Task}}
+		checks: map[string]verify.Verifier{"task": checkedBy(d.collector), "broken": broken{}, "dear": dear{}}}
 	e := &Event{Metrics: metrics.Row{}}
-	if err := m.into(t.Context(), &v, e); err != nil {
-		t.Fatal(err)
+	if change != nil {
+		change(makes)
 	}
-	return e.Made, e.Metrics, rows
+	return rows, e, m.into(t.Context(), &v, e)
+}
+
+// broken is a verifier that panics.
+type broken struct{}
+
+func (broken) Verify(verify.Problem, string) verify.Verdict { panic("no row is like this") }
+
+// dear is a verifier that takes more than it may.
+type dear struct{ broken }
+
+func (dear) Metered(verify.Problem, string) (verify.Verdict, verify.Cost) {
+	return verify.Accept("", "", ""), verify.Cost{Steps: 1 << 40}
 }
 
 func inJSON(t *testing.T, v any) string {
@@ -183,7 +210,8 @@ func TestMakerLeavesOut(t *testing.T) {
 		"nothing":                 {" \n", verify.Problem{Question: "other"}, 0},
 		"a held-out question":     {"some text", verify.Problem{Question: "some text"}, 0},
 		"the same in more spaces": {" some \n text", verify.Problem{Question: "some text"}, 0},
-		"of a held-out problem":   {"some text", verify.Problem{ID: "the x", Question: "other"}, 1},
+		"of a held-out problem":   {"some text", verify.Problem{Question: "x"}, 1},
+		"of one with its number":  {"some text", verify.Problem{ID: "the x", Question: "other"}, 2},
 	} {
 		made, row, rows := madeOf(t, said, &scribe{says: c.says}, c.held)
 		if len(made) != c.want || row["made/left_out/said"] != float64(2-c.want) || len(rows.kept["said"]) != c.want {
@@ -227,8 +255,94 @@ func TestRowsDraw(t *testing.T) {
 	if p := rows.draw(st, 2, at)[0]; p.ID != "failed/6" || p.File != record.MadeFile || p.Line != 6 {
 		t.Errorf("%+v", p)
 	}
+	st.Sources = append(slices.Clone(st.Sources), st.Sources[0])
+	st.Sources[0].Rows, st.Sources[1].Share, st.Sources[1].Newest = "none", 0.25, true
+	if got := questions(8); got != "54" {
+		t.Errorf("a quarter of 8 beside a source that has no rows: %s", got)
+	}
+	st.Sources = st.Sources[1:]
 	rows.kept["failed"] = nil
 	if got := rows.draw(st, 4, at); got != nil || rows.supplied(0) != nil {
 		t.Errorf("of none: %v", got)
+	}
+}
+
+// TestMakerTells: the commonest reason why rows of a step were not made is told where it is new, and stands
+// where a stage has none of them to learn from.
+func TestMakerTells(t *testing.T) {
+	const made = `[{rows = "lacks", row = {question = "{question}", answer = "{row.none}"}}, {rows = "kept", row = {question = "{question}"}}]`
+	rows, e, err := makingOf(t, made, &scribe{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Notes) != 1 || !strings.HasPrefix(e.Notes[0], "  step 3: rows of lacks left out: ") || !strings.Contains(e.Notes[0], "none") {
+		t.Errorf("told: %q", e.Notes)
+	}
+	rows.recipe.Stages = append(rows.recipe.Stages, recipe.Stage{Name: "later", Sources: slices.Clone(smallest(t, "stage.rl.make="+made, `stage.rl.source=[{rows = "lacks"}]`).Stages[0].Sources)})
+	why := strings.TrimPrefix(e.Notes[0], "  step 3: rows of lacks left out: ")
+	if err := rows.supplied(1); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("%v has not %q", err, why)
+	}
+}
+
+// TestMakerChecks: a check that panics leaves rows out and says so; one that takes too much ends the step.
+func TestMakerChecks(t *testing.T) {
+	const said = `[{rows = "said", each = "group", by = "scribe", say = "{question}", row = {prompt = "{said}"}}]`
+	by := func(check string) func([]recipe.Made) {
+		return func(makes []recipe.Made) { makes[0].Check = check }
+	}
+	_, e, err := makingOf(t, said, &scribe{says: "some text"}, by("broken"))
+	if err != nil || e.Metrics["made/left_out/said"] != 2 || len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "broken: the verifier failed, which is a bug in rlzero: no row is like this") {
+		t.Errorf("%v, %v, %q", err, e.Metrics, e.Notes)
+	}
+	if _, _, err := makingOf(t, said, &scribe{says: "some text"}, by("dear")); err == nil || !strings.Contains(err.Error(), `check = "dear": the verifier's script has taken`) {
+		t.Errorf("a check without end: %v", err)
+	}
+}
+
+// TestMakingNotes: what a stage of kind make draws counts where a formula asks what a run knows of a prompt.
+func TestMakingNotes(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	r := smallest(t, "stage.rl.kind=make", `stage.rl.make=[{rows = "new", each = "group", where = "seen == 0", row = {question = "{question}"}}]`)
+	c, err := cast.Open(r, "", dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p := partsOf(t, r, c)
+	p.Rows = NewRows(r, p.Prompts, p.HeldOut)
+	if p.Collector, err = NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, c, p.Prompts, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := newMaking(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Step(t.Context(), Position{Total: 6}); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Record.prompts) != 2 {
+		t.Fatalf("%d prompts are known, want 2", len(p.Record.prompts))
+	}
+	for key, h := range p.Record.prompts {
+		if h.Seen != 1 || h.Judged != 3 || h.Step != 7 {
+			t.Errorf("%s: %+v", key, h)
+		}
+	}
+}
+
+// TestAllHeldOut: made rows are compared with all that data hold out, not only with what a run evaluates.
+func TestAllHeldOut(t *testing.T) {
+	r := smallest(t, "task.eval_problems=1")
+	h, err := NewHeldOut(r, rowSource{rows: []verify.Problem{{ID: "0", Question: "1 + 1?"}, {ID: "1", Question: "1 + 2?"}}}, &rollout.Collector{})
+	if err != nil || len(h.Problems) != 1 {
+		t.Fatal(h, err)
+	}
+	if h.known.Like(verify.Problem{Question: "1  + 2?"}) == nil || h.known.Like(verify.Problem{Question: "1 + 3?"}) != nil {
+		t.Error("the second held-out problem is not known, or another is")
 	}
 }

@@ -32,7 +32,9 @@ func (s rowSource) Name() string { return "rows.jsonl" }
 
 func (s rowSource) Draw(r *random.Rand) verify.Problem { return s.rows[r.Between(0, len(s.rows)-1)] }
 
-func (s rowSource) HeldOut(int) ([]verify.Problem, error) { return s.rows[:2], nil }
+func (s rowSource) HeldOut(n int) ([]verify.Problem, error) { return s.rows[:min(n, 2)], nil }
+
+func (s rowSource) Rows() (train, heldOut []verify.Problem) { return s.rows, s.rows[:2] }
 
 // rowsOf are problems with the columns of JSON objects.
 func rowsOf(t *testing.T, objects ...string) []verify.Problem {

@@ -47,7 +47,7 @@ func NewRecord(r *recipe.Recipe) *Record {
 	out := &Record{prompts: map[string]*history{}}
 	for i := range r.Stages {
 		st := &r.Stages[i]
-		if st.Kind != recipe.KindRL || st.Skip {
+		if !st.Draws() || st.Skip {
 			continue
 		}
 		reads, err := st.Reads()

@@ -10,12 +10,12 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// pay gives each completion of a draw its reward. place numbers its random rewards.
-func (d *drawer) pay(p *Plan, cs []Completion, place func(i int) uint64) error {
+// pay gives each completion of a draw its reward. place numbers its random rewards, of the i-th completion.
+func (d *drawer) pay(p *Plan, cs []Completion, place func(i int, c *Completion) uint64) error {
 	b := reward.Batch{Step: p.At.Step + 1, Steps: p.stage.RL.Steps, MaxTokens: p.stage.Sampling.MaxCompletionTokens, Vocabulary: d.models.Vocabulary()}
 	for i := range cs {
 		c, coin := &cs[i], 0.0
-		if random.At(d.recipe.Seed, random.Stream(random.Reward, d.index), place(i)).Chance(0.5) {
+		if random.At(d.recipe.Seed, random.Stream(random.Reward, d.index), place(i, c)).Chance(0.5) {
 			coin = 1
 		}
 		b.Completions = append(b.Completions, reward.Completion{Group: c.Group, Row: c.From.Problem, Path: c.Path(), View: c.View, Turns: d.playedOf(c), Situations: d.situationsOf(c), Random: coin})
@@ -61,10 +61,18 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int) uint64) error {
 }
 
 // coins numbers the random rewards of a draw: those of draws in place of refused groups
-// are numbered from 2^32 on.
-func (d *drawer) coins(at Position, try int) func(i int) uint64 {
+// are numbered from 2^32 on. Where trees grow, a completion keeps its number while others join its group: those
+// that branch off are numbered after the first of all groups.
+func (d *drawer) coins(at Position, try int) func(i int, c *Completion) uint64 {
 	n := d.whole.RL.PromptsPerStep * d.whole.RL.GroupSize
-	return func(i int) uint64 {
+	return func(i int, c *Completion) uint64 {
+		if d.whole.Grows() {
+			roots := d.whole.Tree.Roots
+			i = c.Group*roots + c.Sample
+			if c.Sample >= roots {
+				i = d.whole.RL.PromptsPerStep*roots + c.Group*(d.whole.RL.GroupSize-roots) + c.Sample - roots
+			}
+		}
 		if try == 0 {
 			return uint64(at.Step*n + i)
 		}

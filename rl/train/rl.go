@@ -28,7 +28,7 @@ type reinforcement struct {
 	replay  *replay
 	maker   *maker // nil: it makes no rows
 	heldOut *HeldOut
-	told    string // the reason for not scoring that was told last
+	notes   notes
 }
 
 func newReinforcement(p Parts, index int) (Stage, error) {
@@ -124,7 +124,7 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	}
 	e.Timing = times.row(time.Since(began))
 	s.judged(e.Timing)
-	s.notes(at, e)
+	s.notes.add(s.whole, at, e)
 	return e, s.evaluate(ctx, at, e)
 }
 
@@ -250,14 +250,19 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 	return row
 }
 
-// notes adds what people should be told about the step: a completion every so often, and
-// why some were not scored where the reason is new.
-func (s *reinforcement) notes(at Position, e *Event) {
-	if u := unscoredOf(e.Completions); u.count > 0 && u.commonest != s.told {
-		s.told = u.commonest
+// notes are what people are told about the steps of a stage.
+type notes struct {
+	told string // the reason for not scoring that was told last
+}
+
+// add adds them to the event of a step: a completion every so often, and why some were not scored where
+// the reason is new.
+func (n *notes) add(st *recipe.Stage, at Position, e *Event) {
+	if u := unscoredOf(e.Completions); u.count > 0 && u.commonest != n.told {
+		n.told = u.commonest
 		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: not scored: %s", at.Step+1, u.commonest))
 	}
-	e.Notes = append(e.Notes, shownOf(s.whole, at, e.Completions)...)
+	e.Notes = append(e.Notes, shownOf(st, at, e.Completions)...)
 }
 
 // shownOf is a completion of a step, in one step of so many.

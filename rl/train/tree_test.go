@@ -312,3 +312,31 @@ func TestTreeOfOnePath(t *testing.T) {
 		c.Close()
 	}
 }
+
+// TestTreeCoins: a completion has the random reward by which its nodes were chosen when its tree has grown.
+func TestTreeCoins(t *testing.T) {
+	d := growing(t, "stage.rl.reward=random", "stage.rl.prompts_per_step=20")
+	paid := func(size int) map[[2]int]float64 {
+		var groups []rollout.Group
+		for range d.whole.RL.PromptsPerStep {
+			g := *handMade(0, 0, 0, 0)[0].From
+			g.Paths = g.Paths[:size]
+			groups = append(groups, g)
+		}
+		cs := completionsOf(groups)
+		if err := d.pay(&Plan{stage: d.whole}, cs, d.coins(Position{Step: 3}, 0)); err != nil {
+			t.Fatal(err)
+		}
+		out := map[[2]int]float64{}
+		for i := range cs {
+			out[[2]int{cs[i].Group, cs[i].Sample}] = cs[i].Score.Reward
+		}
+		return out
+	}
+	grown := paid(4)
+	for at, reward := range paid(2) {
+		if grown[at] != reward {
+			t.Errorf("sample %d of group %d is paid %v when its tree has grown, and %v before", at[1], at[0], grown[at], reward)
+		}
+	}
+}
