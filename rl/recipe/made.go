@@ -21,7 +21,7 @@ import (
 // Making are the keys of a [[stage.make]]: rows that are made of what the steps of a stage draw. They stand
 // in a file of the run, and a [[stage.source]] of the stage or of a later one draws them.
 type Making struct {
-	// name of the rows, by which rows of [[stage.source]] means them
+	// name of the rows; [[stage.source]] refers to the rows by this name
 	Rows string `toml:"rows"`
 
 	// what a row is made of. completion: each completion; pair: the best and the worst completion of a
@@ -56,7 +56,8 @@ type Making struct {
 	// right one there is a row; "": nothing does
 	Check string `toml:"check"`
 
-	// rows of this name that are drawn from: the newest; 0: all
+	// only so many of the newest rows are drawn from; 0: all. Where several tables have the same rows, the
+	// largest holds, and 0 is larger than any number
 	Most int `toml:"most" range:"[0,10000000]" unit:"rows"`
 }
 
@@ -319,9 +320,13 @@ func (r *Recipe) MostOf(rows string) int {
 	most := 0
 	for _, st := range r.Stages {
 		for _, m := range st.Make {
-			if m.Rows == rows && !st.Skip {
-				most = max(most, m.Most)
+			if m.Rows != rows || st.Skip {
+				continue
 			}
+			if m.Most == 0 {
+				return 0
+			}
+			most = max(most, m.Most)
 		}
 	}
 	return most

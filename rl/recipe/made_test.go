@@ -67,6 +67,14 @@ func TestMaking(t *testing.T) {
 	if !r.MakesRows() || st.Learns() || !st.Draws() || !r.Stages[2].OfRows() || r.Stages[3].OfRows() {
 		t.Errorf("%+v", r.Stages[2].Sources)
 	}
+	r.Stages[3].Make = []Making{{Rows: "pairs", Most: 5}}
+	if got := r.MostOf("pairs"); got != 0 {
+		t.Errorf("of rows of which one stage bounds none, %d are drawn from", got)
+	}
+	st.Make[0].Most = 3
+	if got := r.MostOf("pairs"); got != 5 {
+		t.Errorf("at most %d rows are drawn from, want 5", got)
+	}
 	st.Sources = []rowSource{{Share: 0.7}, {Share: 0.2}, {Share: 0.1}} // whose sum as floats is below 1
 	if !st.OfRows() {
 		t.Error("shares of 0.7, 0.2 and 0.1 are not all of a step")

@@ -36,7 +36,9 @@ type Tree struct {
 	At string `toml:"at" default:"lines"`
 
 	// formula of a segment, which begins at a node: a round opens the nodes with the greatest values, and
-	// none without a value. It is evaluated over what was drawn so far, so it may read rewards
+	// none without a value. It is evaluated over what was drawn so far, so it may read rewards. A node that
+	// several completions share has the value of the first of them that has one; same_mean(reward, node) is
+	// the same for all
 	Choose string `toml:"choose" default:"segment_first(old_entropy)"`
 
 	// node: a token that several completions share is learned once, in the first of them that learns from
