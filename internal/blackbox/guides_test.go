@@ -106,6 +106,8 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero page runs", ""}, // README.md runs it
 	{"rlzero receipt RUN", "rlzero receipt runs/grpo"},
 	{"rlzero report RUN", "rlzero report runs/grpo"},
+	{"rlzero show RUN --calls", ""},          // of a run with tools or programs
+	{"rlzero show RUN --calls --failed", ""}, // the same
 	{"rlzero show RUN --step N --group G --tokens", "rlzero show runs/grpo --step 3 --group 1 --tokens"},
 	{"rlzero tasks draw NAME", "rlzero tasks draw countdown -n 4"},
 	{"rlzero tasks show NAME", "rlzero tasks show countdown"},
