@@ -1,5 +1,3 @@
-//go:build !js
-
 package shaders
 
 import (
@@ -8,8 +6,6 @@ import (
 	"fmt"
 )
 
-// Sums would make the page larger that nobody reads there.
-//
 //go:embed manifest.json
 var manifest []byte
 
