@@ -34,8 +34,8 @@ func TestPresets(t *testing.T) {
 			continue
 		}
 		does, _, _ := strings.Cut(p.Text, "\n[[expect]]")
-		if n := strings.Count(does, "\n"); n > 80 {
-			t.Errorf("%s has %d lines, at most 80 are allowed", p.Name, n)
+		if n := strings.Count(does, "\n"); n > 60 {
+			t.Errorf("%s has %d lines, at most 60 are allowed", p.Name, n)
 		}
 		if r.Name != p.Name || r.About == "" || r.About != p.About || !strings.HasPrefix(p.Text, "# ") {
 			t.Errorf("%s: name %q, about %q, begins %q", p.Name, r.Name, r.About, p.Text[:2])

@@ -202,6 +202,7 @@ func TestMadeRows(t *testing.T) {
 	refused("a control token", where+"column question: a text contains a control token: <eos>", rewritten(set("1<eos>2")))
 	refused("an empty text", where+"column question: the text is empty", rewritten(set(" ")))
 	refused("a held-out question", whole+"a held-out problem is among the training prompts", rewritten(set(heldOut+" ")))
+	refused("a row from a held-out problem", "row failed/1: a held-out problem is among the training prompts", rewritten(func(m *record.Made) { m.From = heldOut }))
 	refused("a row without a question", whole+`the line has no "question"`, rewritten(func(m *record.Made) { delete(m.Row, "question") }))
 	refused("another id", `rows.jsonl: line 2: column 1: the row has the id "pairs/9"; accepted: "failed/1"`, rewritten(func(m *record.Made) { m.ID = "pairs/9" }))
 }

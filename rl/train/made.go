@@ -39,7 +39,9 @@ func (r *Rows) Read(raw []byte, m record.Made) error {
 	if want := r.next(m.Rows); m.ID != want {
 		return fmt.Errorf("column 1: the row has the id %q; accepted: %q", m.ID, want)
 	}
-	row, err := r.admit(m) // where it comes from was looked at when it was made
+	// What it was made from was looked at when it was made, and stands in the line as an ID, or as the question of
+	// a problem without one.
+	row, err := r.admit(m, verify.Problem{Question: m.From})
 	if err == nil {
 		r.keep(m.Rows, row)
 		return nil
