@@ -51,8 +51,8 @@
 //
 // TL is for CPU devices with 8-lane subgroups (Mesa lavapipe): one subgroup is a workgroup, no
 // workgroup memory, no barriers, operands exchanged by subgroupShuffle. What a kernel only reads
-// is bound as a texel buffer, but for a few that take little of any step: lavapipe gathers texels of all 8 lanes without a branch, while a
-// load from a storage buffer is a loop over the lanes
+// is bound as a texel buffer, but for a few that take little of any step: lavapipe gathers texels
+// of all 8 lanes without a branch, while a load from a storage buffer is a loop over the lanes
 // (docs/why/devices.md#why-does-lavapipe-have-shaders-of-its-own). Stores, and loads of what is
 // also written, are 8 floats wide as vec4<u64>, since their cost is by lane and not by byte.
 //

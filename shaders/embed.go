@@ -2,6 +2,7 @@ package shaders
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,6 +35,9 @@ const maxGroupsX = 32768
 
 //go:embed *.wgsl
 var sources embed.FS
+
+//go:embed manifest.json
+var manifest []byte
 
 // Variant is one shader of a kernel: a template body with its numbers.
 type Variant struct {
@@ -189,3 +193,12 @@ func (v Variant) Check(params []uint32) error {
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// ReadManifest returns what the generator recorded.
+func ReadManifest() (Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return m, fmt.Errorf("manifest.json: %w (run go generate ./shaders)", err)
+	}
+	return m, nil
+}

@@ -15,9 +15,10 @@ import (
 
 // driverBytes is what a driver on the CPU keeps in the same memory for the kernels of the
 // forward pass and of sampling, and once more for those of the backward pass. Measured with
-// lavapipe of Mesa 22.3: 73 to 92 MiB for both, with some of Go, and up to 20 more while it compiles them for the
-// first time (see TestResident).
-const driverBytes = 40 << 20
+// lavapipe of Mesa 22.3 (TestResident): 23 and 26 MiB where kernels read storage buffers, 20
+// more each where they read texel buffers, and up to 20 more while it compiles them for the
+// first time.
+const driverBytes = 44 << 20
 
 // Use says, for the memory plan, what a run does with a model.
 type Use struct {
