@@ -565,7 +565,7 @@ func TestWhoseFault(t *testing.T) {
 		{name: "always", canary: lives, breaks: 99, want: provoked, verdict: verify.Right},
 		{name: "always, by a panic", canary: lives, breaks: 99, panics: true, want: provoked, verdict: verify.Right},
 		{name: "always, late", canary: lives, breaks: 99, late: true, want: provoked, verdict: verify.Right},
-		{name: "late without a canary", breaks: 1, late: true, want: "0:q 1:a. 4:A| 1:aa. ", verdict: verify.NotScored, reason: "the world failed: it takes too long: more than 2s for one turn"},
+		{name: "late without a canary", breaks: 1, late: true, want: "0:q 1:a. 4:A| 1:aa. ", verdict: verify.NotScored, reason: "the world failed: it takes too long: more than 2s"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -96,7 +96,12 @@ func (e *episode) tell(ctx context.Context, t world.Turn) (world.Reply, error) {
 // end is the verdict on an episode that a limit ends after the turn of that number, or why there is none: the
 // world is broken. It has the number after it in the journal, as there is no such turn.
 func (e *episode) end(ctx context.Context, number int) (verify.Verdict, error) {
-	return settled(ctx, e, number+1, func(ctx context.Context) (verify.Verdict, error) { return asked(ctx, e, world.Ended) },
+	return settled(ctx, e, number+1, func(ctx context.Context) (verify.Verdict, error) {
+		if err := e.ready(ctx, nil); err != nil {
+			return verify.Verdict{}, err
+		}
+		return asked(ctx, e, e.Clock, world.Ended)
+	},
 		func(world.Checked) verify.Verdict {
 			return verify.Reject("", "episode", "what the policy did breaks the world that judges it, which works otherwise")
 		})
@@ -141,7 +146,7 @@ func settled[T any](ctx context.Context, e *episode, number int, ask func(contex
 }
 
 // again asks a fresh episode what broke one: after the turns before it, if the canary lives. breaks says that it
-// breaks that one too.
+// breaks that one too. A question that was not asked, since the episode did not catch up, breaks none.
 func again[T any](ctx context.Context, e *episode, c world.Checked, ask func(context.Context) (T, error), broken error) (answer T, breaks bool, err error) {
 	_, dead := within(ctx, e.starting(), func(ctx context.Context) (none struct{}, err error) { return none, c.Canary(ctx) }, func(struct{}) {})
 	if dead != nil {
@@ -152,7 +157,7 @@ func again[T any](ctx context.Context, e *episode, c world.Checked, ask func(con
 		return answer, false, err
 	}
 	answer, second := ask(ctx)
-	if second == nil || nobodys(second) {
+	if second == nil || nobodys(second) || errors.Is(second, errBehind) {
 		return answer, false, second
 	}
 	return answer, true, e.replay(ctx)
@@ -177,9 +182,30 @@ func (e *episode) replay(ctx context.Context) error {
 	return err
 }
 
+// errBehind is that an episode could not start, or be told of what it was told before.
+var errBehind = errors.New("it does not catch up")
+
+// ready has the world of an episode catch up before a turn, or before it judges where t is nil. That has the time of a
+// beginning and of all turns that were played, and the turn has its own.
+func (e *episode) ready(ctx context.Context, t *world.Turn) error {
+	if _, follows := e.world.(world.Follower); !follows {
+		return nil
+	}
+	_, err := asked(ctx, e, e.starting()+e.Clock*time.Duration(len(e.told)), func(ctx context.Context, w world.Episode) (none struct{}, err error) {
+		return none, w.(world.Follower).CatchUp(ctx, t)
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBehind, err)
+	}
+	return nil
+}
+
 // ask tells the world of a turn.
 func (e *episode) ask(ctx context.Context, t world.Turn) (world.Reply, error) {
-	reply, err := asked(ctx, e, func(ctx context.Context, w world.Episode) (world.Reply, error) { return w.Step(ctx, t) })
+	if err := e.ready(ctx, &t); err != nil {
+		return world.Reply{}, err
+	}
+	reply, err := asked(ctx, e, e.Clock, func(ctx context.Context, w world.Episode) (world.Reply, error) { return w.Step(ctx, t) })
 	if err == nil {
 		err = sound(reply)
 	}
@@ -189,15 +215,15 @@ func (e *episode) ask(ctx context.Context, t world.Turn) (world.Reply, error) {
 	return reply, err
 }
 
-// asked is what the world of an episode makes of a question. One that does not come back is closed once
+// asked is what the world of an episode makes of a question in a time. One that does not come back is closed once
 // it does, and the episode has none then.
-func asked[T any](ctx context.Context, e *episode, question func(context.Context, world.Episode) (T, error)) (T, error) {
+func asked[T any](ctx context.Context, e *episode, clock time.Duration, question func(context.Context, world.Episode) (T, error)) (T, error) {
 	w := e.world
 	if w == nil {
 		var none T
 		return none, errors.New("it has not begun")
 	}
-	out, err := within(ctx, e.Clock, func(ctx context.Context) (T, error) { return question(ctx, w) }, func(T) { w.Close() })
+	out, err := within(ctx, clock, func(ctx context.Context) (T, error) { return question(ctx, w) }, func(T) { w.Close() })
 	if errors.Is(err, errLate) {
 		e.world = nil
 	}
@@ -221,7 +247,7 @@ func within[T any](ctx context.Context, clock time.Duration, do func(context.Con
 	if clock <= 0 {
 		return guarded(ctx)
 	}
-	ctx, cancel := awake.WithTimeout(ctx, clock, fmt.Errorf("%w: more than %v for one turn", errLate, clock))
+	ctx, cancel := awake.WithTimeout(ctx, clock, fmt.Errorf("%w: more than %v", errLate, clock))
 	var out T
 	var err error
 	ended := make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,8 @@ func (o onceOnly) Answer(a world.Asked, call func() (world.Answer, error)) (worl
 	return call()
 }
 
+func (o onceOnly) Knows(a world.Asked) bool { return o.begun[[2]int{a.Turn, a.Number}] }
+
 func (onceOnly) Fault(int) (string, bool) { return "", false }
 
 func (onceOnly) Failed(int, string) error { return nil }
@@ -63,6 +66,11 @@ func (d diary) Answer(a world.Asked, call func() (world.Answer, error)) (world.A
 		d.answers[at] = answer
 	}
 	return answer, err
+}
+
+func (d diary) Knows(a world.Asked) bool {
+	_, there := d.answers[[2]int{a.Turn, a.Number}]
+	return there
 }
 
 func (d diary) Fault(turn int) (string, bool) {
@@ -169,6 +177,94 @@ func TestToolFaults(t *testing.T) {
 	}
 }
 
+// catching is a tool whose process has to start, and has to be told of the calls that a journal answered.
+type catching struct {
+	start time.Duration
+	again time.Duration // for each such call
+}
+
+func (catching) Spec() world.Spec { return world.Spec{Name: "t", Text: "x"} }
+
+func (catching) Test(context.Context) error { return nil }
+
+func (c catching) Open(context.Context, verify.Problem) (world.Session, error) {
+	return &caught{catching: c}, nil
+}
+
+type caught struct {
+	catching
+	started bool
+	behind  int
+}
+
+func (*caught) Close() error { return nil }
+
+func (c *caught) Told(json.RawMessage, world.Answer) { c.behind++ }
+
+func (c *caught) CatchUp(context.Context) error {
+	if !c.started {
+		time.Sleep(c.start)
+		c.started = true
+	}
+	time.Sleep(time.Duration(c.behind) * c.again)
+	c.behind = 0
+	return nil
+}
+
+func (c *caught) Call(ctx context.Context, args json.RawMessage) (world.Answer, error) {
+	if err := c.CatchUp(ctx); err != nil {
+		return world.Answer{}, err
+	}
+	time.Sleep(c.again)
+	return world.Answer{Text: string(args)}, nil
+}
+
+// TestCatchUpClock: a tool that starts and catches up after a run goes on has the time of a beginning and of the turns
+// before for that, beside the time of its turn. Where that is not enough no turn is to blame.
+func TestCatchUpClock(t *testing.T) {
+	const played = "0:q 1:a. 4:1| 1:aa. 4:2| 1:aaa. 4:3| 1:aaaa. "
+	for _, x := range []struct {
+		name   string
+		tool   catching
+		want   string
+		reason string // it is not scored; "": it is
+	}{
+		{name: "in time", tool: catching{59 * time.Second, 2 * time.Second}, want: played},
+		{name: "never", tool: catching{time.Hour, 2 * time.Second}, want: "0:q 1:a. 4:1| 1:aa. 4:2| 1:aaa. ",
+			reason: "the world failed: it does not catch up: it takes too long: more than 1m9s"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := world.Tooled{Tools: []world.Tool{x.tool}, Judge: func(_ verify.Problem, answer string, _ bool) verify.Verdict {
+					return verify.Accept(answer, "", "it answers")
+				}, Read: func(text string, _ []world.Spec) []world.Call {
+					if len(text) > 3 {
+						return nil
+					}
+					return []world.Call{{Tool: "t", Args: json.RawMessage(strconv.Itoa(len(text)))}}
+				}}
+				var encoded []string
+				c := playing(w, 9, 999, nil, &encoded)
+				c.Episodes.Clock, c.Episodes.Start = 3*time.Second, time.Minute
+				known := diary{map[[2]int]world.Answer{{1, 1}: {Text: "1"}, {2, 1}: {Text: "2"}}, map[int]string{}}
+				c.Episodes.Journal = func(random.Key, bool) world.Journal { return known }
+				groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := groups[0].Paths[0].Verdict()
+				if got := pathText(&groups[0], 0); got != x.want || (v.Verdict == verify.NotScored) != (x.reason != "") || x.reason != "" && v.Reason != x.reason {
+					t.Errorf("%q, %+v; want %q, %s", got, v, x.want, x.reason)
+				}
+				if why, fault := known.faults[3]; fault != (x.reason != "") || fault && why == "" {
+					t.Errorf("the journal has the faults %v", known.faults)
+				}
+				time.Sleep(3 * time.Hour)
+			})
+		})
+	}
+}
+
 // TestJournalFails: a journal that cannot be written, or that is another one, ends the run, whatever the
 // tool.
 func TestJournalFails(t *testing.T) {
@@ -184,6 +280,8 @@ func TestJournalFails(t *testing.T) {
 }
 
 type unwritten struct{}
+
+func (unwritten) Knows(world.Asked) bool { return true }
 
 func (unwritten) Fault(int) (string, bool) { return "", false }
 

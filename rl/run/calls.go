@@ -157,13 +157,25 @@ type episodeCalls struct {
 	own   map[record.Call]record.Call // what this process wrote
 }
 
+// asked is a call as a line without what it says, and where that stands.
+func (e *episodeCalls) asked(a world.Asked) (place, line record.Call) {
+	sum := sha256.Sum256(a.Args)
+	line = e.place
+	line.Turn, line.Number = a.Turn, a.Number
+	place = line
+	line.Tool, line.Args = a.Tool, hex.EncodeToString(sum[:])
+	return place, line
+}
+
+// Knows implements [world.Journal].
+func (e *episodeCalls) Knows(a world.Asked) bool {
+	_, there, err := e.find(e.asked(a))
+	return there || err != nil || e.only != ""
+}
+
 // Answer implements [world.Journal].
 func (e *episodeCalls) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
-	sum := sha256.Sum256(a.Args)
-	line := e.place
-	line.Turn, line.Number = a.Turn, a.Number
-	place := line
-	line.Tool, line.Args = a.Tool, hex.EncodeToString(sum[:])
+	place, line := e.asked(a)
 	if known, there, err := e.find(place, line); there || err != nil {
 		return said(known, err)
 	}

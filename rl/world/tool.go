@@ -39,6 +39,13 @@ type Learner interface {
 	Told(args json.RawMessage, a Answer)
 }
 
+// Starter is a Session that has something to start, or to catch up with, before a call is made. CatchUp does that: it
+// has a clock of its own, so that none of it counts as time of the turn. Call does what is left of it.
+type Starter interface {
+	Session
+	CatchUp(ctx context.Context) error
+}
+
 // Sibling is a Tool that shares something with others, such as a program: those of an equal Set. One Test is that
 // of all of them. An episode opens one, and the others have their sessions beside that.
 type Sibling interface {
@@ -66,6 +73,8 @@ type Journal interface {
 	// Answer is what is known of a call, or else what call says, which is known from then on. A call with
 	// effects that was begun and whose answer is not known is [ErrOnce].
 	Answer(c Asked, call func() (Answer, error)) (Answer, error)
+	// Knows says that Answer comes to an answer or an error without a call.
+	Knows(c Asked) bool
 	// Fault says whether it is known that a turn had no reply, and why; "": the policy was told what
 	// [Checked] has for a turn that is refused.
 	Fault(turn int) (reason string, known bool)

@@ -180,6 +180,38 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	}, nil
 }
 
+// CatchUp implements [Follower]: the sessions do so whose calls in a turn no journal answers.
+func (e *tooledEpisode) CatchUp(ctx context.Context, t *Turn) error {
+	if t == nil || !slices.ContainsFunc(e.sessions, func(s Session) bool { _, starts := s.(Starter); return starts }) {
+		return nil
+	}
+	for n, c := range e.calls(*t) {
+		i := e.tool(c.Tool)
+		if i < 0 || c.Mistake != "" || e.kept(i) && e.journal.Knows(e.asked(i, c, t.At, n+1)) {
+			continue
+		}
+		if s, starts := e.sessions[i].(Starter); starts {
+			if err := s.CatchUp(ctx); err != nil {
+				return fmt.Errorf("tool %s: %w", c.Tool, err)
+			}
+		}
+	}
+	return nil
+}
+
+// tool is the place of the tool with a name; less than 0: there is none.
+func (e *tooledEpisode) tool(name string) int {
+	return slices.IndexFunc(e.specs, func(s Spec) bool { return s.Name == name })
+}
+
+// kept says that a journal keeps what a tool answers.
+func (e *tooledEpisode) kept(tool int) bool { return e.journal != nil && !e.specs[tool].Pure }
+
+// asked is a call of a tool as a journal knows it; turn and number are its place in the episode.
+func (e *tooledEpisode) asked(tool int, c Call, turn, number int) Asked {
+	return Asked{Turn: turn, Number: number, Tool: c.Tool, Args: c.Args, Effects: e.specs[tool].Effects}
+}
+
 // Unread is said in place of an answer that a policy has no words for.
 const Unread = "?"
 
@@ -240,7 +272,7 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (A
 	if c.Mistake != "" {
 		return Answer{Text: c.Mistake, Failed: true}, nil
 	}
-	i := slices.IndexFunc(e.specs, func(s Spec) bool { return s.Name == c.Tool })
+	i := e.tool(c.Tool)
 	if i < 0 {
 		return Answer{}, fmt.Errorf("there is no tool %q", c.Tool)
 	}
@@ -253,10 +285,10 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (A
 	}
 	var a Answer
 	var err error
-	if spec := e.specs[i]; spec.Pure || e.journal == nil {
-		a, err = call()
+	if e.kept(i) {
+		a, err = e.journal.Answer(e.asked(i, c, turn, number), call)
 	} else {
-		a, err = e.journal.Answer(Asked{Turn: turn, Number: number, Tool: c.Tool, Args: c.Args, Effects: spec.Effects}, call)
+		a, err = call()
 	}
 	if err != nil {
 		return a, fmt.Errorf("tool %s: %w", c.Tool, err)

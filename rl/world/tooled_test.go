@@ -72,6 +72,8 @@ func (r *remembers) Answer(a Asked, call func() (Answer, error)) (Answer, error)
 	return call()
 }
 
+func (*remembers) Knows(a Asked) bool { return a.Turn == 2 && a.Number == 1 }
+
 func (*remembers) Fault(int) (string, bool) { return "", false }
 
 func (*remembers) Failed(int, string) error { return nil }
@@ -272,6 +274,8 @@ func (k kept) Answer(_ Asked, call func() (Answer, error)) (Answer, error) {
 	*k.answers = append(*k.answers, a)
 	return a, err
 }
+
+func (kept) Knows(Asked) bool { return false }
 
 func (kept) Fault(int) (string, bool) { return "", false }
 

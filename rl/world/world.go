@@ -29,6 +29,14 @@ type Judge interface {
 	Judge(ctx context.Context) (verify.Verdict, error)
 }
 
+// Follower is an Episode that may be behind, since a journal answered turns that it was not told of, or has something
+// to start. CatchUp makes up for that where it is needed to answer a turn, or to judge where t is nil. It is called
+// before each, with a clock of its own, so that none of it counts as time of the turn.
+type Follower interface {
+	Episode
+	CatchUp(ctx context.Context, t *Turn) error
+}
+
 // Checked is a World that can tell whether it works, and whose episodes can be played again: the same
 // turns after the same dice are the same episode. Where a turn breaks one, whoever plays it asks the
 // canary. A world that fails at it is broken, and the episode is not scored; one that works is tried

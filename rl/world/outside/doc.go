@@ -44,7 +44,7 @@
 //
 // Of a program that is not pure a journal keeps each answer. What the journal knows is not asked again; the
 // program is told of it once something is asked that the journal does not know, and what it answers then is
-// not read.
+// not read. That has a clock of its own ([world.Follower]), so it takes no time from the turn that is asked.
 //
 // # Servers of tools
 //

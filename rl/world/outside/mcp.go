@@ -195,7 +195,10 @@ type mcpSession struct {
 	beside bool   // another session ends the talk
 }
 
-var _ world.Learner = &mcpSession{}
+var _ interface {
+	world.Learner
+	world.Starter
+} = &mcpSession{}
 
 // Close implements [world.Session].
 func (s *mcpSession) Close() error {
@@ -211,6 +214,9 @@ func (s *mcpSession) Close() error {
 func (s *mcpSession) Told(args json.RawMessage, _ world.Answer) {
 	s.talk.behind = append(s.talk.behind, call{s.tool, args})
 }
+
+// CatchUp implements [world.Starter].
+func (s *mcpSession) CatchUp(ctx context.Context) error { return s.talk.caughtUp(ctx) }
 
 // Call implements [world.Session].
 func (s *mcpSession) Call(ctx context.Context, args json.RawMessage) (world.Answer, error) {

@@ -216,6 +216,8 @@ func (r remembered) Answer(a world.Asked, call func() (world.Answer, error)) (wo
 	return call()
 }
 
+func (r remembered) Knows(a world.Asked) bool { _, known := r[a.Turn]; return known }
+
 func (remembered) Fault(int) (string, bool) { return "", false }
 
 func (remembered) Failed(int, string) error { return nil }
@@ -256,6 +258,24 @@ func TestOneProcess(t *testing.T) {
 	if n := len(s.running); n != 0 {
 		t.Errorf("%d processes go on", n)
 	}
+	e, _, err := w.Through(remembered{1: "a", 2: "2"}).Begin(t.Context(), verify.Problem{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range turns {
+		turn := world.Turn{Text: text, At: i + 1}
+		if err := e.(world.Follower).CatchUp(t.Context(), &turn); err != nil {
+			t.Error(err)
+		}
+		known := i < 2
+		if runs := len(s.running) == 1; runs == known {
+			t.Errorf("turn %d: it is started before it: %v", i+1, runs)
+		}
+		if known {
+			told(t, e, i+1, text)
+		}
+	}
+	e.Close()
 	s.Effects = true
 	if _, err := played(toolsOf(t, s).Through(remembered{1: "a"}), turns...); !errors.Is(err, world.ErrOnce) {
 		t.Errorf("calls with effects are made again: %v", err)

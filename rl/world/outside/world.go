@@ -142,6 +142,17 @@ type episode struct {
 // journalName is what the journal calls the program.
 const journalName = "world"
 
+// asking is a request as a journal knows it; number is its place in its turn.
+func asking(turn, number int, r request) world.Asked {
+	return world.Asked{Turn: turn, Number: number, Tool: journalName, Args: r.line()}
+}
+
+// stepOf is the request that tells of a turn.
+func stepOf(t world.Turn) request { return request{Op: "step", Text: &t.Text, Cut: t.Cut} }
+
+// judging is the request for a verdict.
+func judging() request { return request{Op: "judge"} }
+
 // through is the reply to a request, or what the journal knows of it; number is its place in its turn.
 func (e *episode) through(ctx context.Context, number int, r request, ask func(context.Context) (answer, error)) (world.Reply, error) {
 	first := r.Op == "begin"
@@ -152,7 +163,7 @@ func (e *episode) through(ctx context.Context, number int, r request, ask func(c
 		}
 		return said.reply(first, e.facts)
 	}
-	kept, err := e.journal.Answer(world.Asked{Turn: e.turn, Number: number, Tool: journalName, Args: r.line()}, func() (world.Answer, error) {
+	kept, err := e.journal.Answer(asking(e.turn, number, r), func() (world.Answer, error) {
 		said, err := ask(ctx)
 		if err != nil {
 			return world.Answer{}, err
@@ -213,14 +224,31 @@ func (e *episode) caughtUp(ctx context.Context) error {
 
 // tell tells the program of a turn.
 func (e *episode) tell(ctx context.Context, t world.Turn) (answer, error) {
-	return e.process.ask(ctx, request{ID: e.id, Op: "step", Text: &t.Text, Cut: t.Cut})
+	r := stepOf(t)
+	r.ID = e.id
+	return e.process.ask(ctx, r)
+}
+
+// CatchUp implements [world.Follower].
+func (e *episode) CatchUp(ctx context.Context, t *world.Turn) error {
+	if e.journal == nil || e.programs.says().Pure {
+		return nil // it is told of each turn
+	}
+	next := asking(e.turn, 2, judging())
+	if t != nil {
+		next = asking(t.At, 1, stepOf(*t))
+	}
+	if e.journal.Knows(next) || t == nil && !e.programs.says().Judges {
+		return nil
+	}
+	return e.caughtUp(ctx)
 }
 
 // Step implements [world.Episode].
 func (e *episode) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
 	told := false
 	e.turn = t.At
-	r, err := e.through(ctx, 1, request{Op: "step", Text: &t.Text, Cut: t.Cut}, func(ctx context.Context) (answer, error) {
+	r, err := e.through(ctx, 1, stepOf(t), func(ctx context.Context) (answer, error) {
 		told = true
 		if err := e.caughtUp(ctx); err != nil {
 			return answer{}, err
@@ -268,14 +296,16 @@ func (e *episode) Fork(ctx context.Context) (world.Episode, error) {
 
 // Judge implements [world.Judge].
 func (e *episode) Judge(ctx context.Context) (verify.Verdict, error) {
-	r, err := e.through(ctx, 2, request{Op: "judge"}, func(ctx context.Context) (answer, error) {
+	r, err := e.through(ctx, 2, judging(), func(ctx context.Context) (answer, error) {
 		if !e.programs.says().Judges {
 			return answer{Verdict: &verdict{Reason: world.NotOver}}, nil
 		}
 		if err := e.caughtUp(ctx); err != nil {
 			return answer{}, err
 		}
-		return e.process.ask(ctx, request{ID: e.id, Op: "judge"})
+		r := judging()
+		r.ID = e.id
+		return e.process.ask(ctx, r)
 	})
 	if err == nil && r.Verdict == nil {
 		err = fmt.Errorf("%w: the answer to judge has no verdict", world.ErrSpoken)

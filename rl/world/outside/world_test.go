@@ -393,6 +393,13 @@ func (d *diary) Answer(a world.Asked, call func() (world.Answer, error)) (world.
 	return got, err
 }
 
+func (d *diary) Knows(a world.Asked) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, there := d.answers[[2]int{a.Turn, a.Number}]
+	return there
+}
+
 func (d *diary) Fault(turn int) (string, bool) {
 	why, known := d.faults[turn]
 	return why, known
@@ -495,6 +502,46 @@ func TestImpure(t *testing.T) {
 	again := play(w.Through(j), "a", "b", "c")
 	if !slices.Equal(again[:2], first[:2]) || j.calls != 5 || !strings.HasPrefix(again[2], "3 of ") || again[2] == first[2] {
 		t.Errorf("%q, before %q", again, first)
+	}
+}
+
+// TestCatchUp: an episode catches up before a turn that the journal does not know, or a verdict, and not before one that
+// it knows or that the program has no answer to.
+func TestCatchUp(t *testing.T) {
+	for _, x := range []struct {
+		modes []string
+		next  int // turn; 0: the verdict
+		known bool
+		asks  bool
+	}{
+		{[]string{"impure", "judges"}, 3, true, false},
+		{[]string{"impure", "judges"}, 3, false, true},
+		{[]string{"impure", "judges"}, 0, true, false},
+		{[]string{"impure", "judges"}, 0, false, true},
+		{[]string{"impure"}, 0, false, false},
+	} {
+		w := opened(t, nil, x.modes...)
+		said := world.Answer{Text: `{"messages":[{"text":"said"}]}`}
+		j := &diary{answers: map[[2]int]world.Answer{{0, 1}: said, {1, 1}: said, {2, 1}: said}, faults: map[int]string{}}
+		next, at := (*world.Turn)(nil), [2]int{2, 2}
+		if x.next > 0 {
+			next, at = &world.Turn{Text: "c", At: x.next}, [2]int{x.next, 1}
+		}
+		if x.known {
+			j.answers[at] = said
+		}
+		e := begun(t, w.Through(j)).(*episode)
+		told(t, e, 1, "a")
+		told(t, e, 2, "b")
+		if e.process != nil || len(e.behind) != 2 {
+			t.Fatalf("%d turns behind", len(e.behind))
+		}
+		if err := e.CatchUp(t.Context(), next); err != nil {
+			t.Error(err)
+		}
+		if asks := e.process != nil; asks != x.asks || (len(e.behind) == 0) != x.asks || j.calls != 0 {
+			t.Errorf("%v: it is asked: %v; %d turns behind, and the journal has %d new answers", x, asks, len(e.behind), j.calls)
+		}
 	}
 }
 
