@@ -272,9 +272,8 @@ func (s *Stage) madeFormulas() map[string]string {
 
 // Writing is a model that writes texts for rows.
 type Writing struct {
-	Model     string
-	Room      int // tokens of a question with its answer, at most
-	MaxTokens int
+	Model string
+	Room  int // tokens of a question with its answer, at most
 }
 
 // Writers are the models that write texts for rows, in stages that are not left out.
@@ -293,7 +292,7 @@ func (r *Recipe) Writers() []Writing {
 			if m.Each == "pair" {
 				shown = 2
 			}
-			out = append(out, Writing{m.By, r.Task.MaxPromptTokens + shown*r.MaxDrawn(st) + len(m.Say) + m.MaxTokens, m.MaxTokens})
+			out = append(out, Writing{m.By, r.Task.MaxPromptTokens + shown*r.MaxDrawn(st) + len(m.Say) + m.MaxTokens})
 		}
 	}
 	return out

@@ -9,13 +9,7 @@ import (
 )
 
 // pairsText is a recipe whose second stage makes pairs that the third one learns from.
-const pairsText = `base = "chain-sum-tiny"
-[models.rm]
-copy = "policy"
-head = true
-[[stage]]
-name = "warm-up"
-[[stage]]
+const pairsText = beforeHead + `[[stage]]
 name = "pairs"
 kind = "make"
 steps = 60
@@ -149,6 +143,34 @@ func TestMakingErrors(t *testing.T) {
 	sft := strings.Replace(pairsText, `kind = "preference"`, `kind = "sft"`, 1)
 	sft = strings.Replace(sft, "max_tokens = 64\n", "", 1)
 	sft = strings.Replace(sft, `preset = "bradley_terry"`, `preset = "sft"`, 1)
+	good := strings.Replace(pairsText, "[[stage.make]]\nrows = \"pairs\"\n", `[[stage.verifier]]
+name = "good"
+verifier = "judge"
+options = {model = "rm", source = "{question}{completion}", read = "head"}
+[[stage.make]]
+rows = "pairs"
+say = "x"
+by = "policy"
+check = "good"
+`, 1)
+	if _, err := Parse("mine.toml", good, nil); err == nil || !strings.Contains(err.Error(), `mine.toml:19:1: stage.pairs.make.0.check = "good" is a judge; accepted: a verifier that judges by itself`) {
+		t.Errorf("a judge that checks: %v", err)
+	}
+	const judged = `model.path = "x"
+models.past = {path = "y"}
+[task]
+data = "x.jsonl"
+verifier = "judge"
+options = {model = "past", source = "{completion}", read = {yes = 1, no = 0}}
+max_prompt_tokens = 8
+[[stage]]
+kind = "rl"
+sampling = {max_completion_tokens = 4}
+make = [{rows = "failed", row = {question = "{said}"}, say = "x", by = "policy", check = "task"}]
+`
+	if _, err := Parse("mine.toml", judged, nil); err == nil || !strings.Contains(err.Error(), `mine.toml:11:82: stage.rl.make.0.check = "task": a judge gives the verdicts of the task; accepted: a verifier of the stage that judges by itself`) {
+		t.Errorf("a check by the task's judge: %v", err)
+	}
 	if _, err := Parse("mine.toml", sft, nil); err == nil || !strings.Contains(err.Error(), "stage.rm.max_tokens is missing: made rows have no fixed length") {
 		t.Errorf("imitation of made rows without a length: %v", err)
 	}

@@ -128,14 +128,17 @@ func TestModelFaults(t *testing.T) {
 	}
 }
 
-// withHead trains a head in one stage and pays by it in the next.
-const withHead = `base = "chain-sum-tiny"
+// beforeHead is a recipe with a model that has a head, up to what trains it.
+const beforeHead = `base = "chain-sum-tiny"
 [models.rm]
 copy = "policy"
 head = true
 [[stage]]
 name = "warm-up"
-[[stage]]
+`
+
+// withHead trains a head in one stage and pays by it in the next.
+const withHead = beforeHead + `[[stage]]
 name = "rm"
 kind = "rl"
 trains = "rm"

@@ -232,9 +232,10 @@ type Episode struct {
 	// episode; with tools or a program of others there is no default
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
 
-	// how long a world may take for one turn, by the clock; a turn that takes longer is tried again, and is
-	// refused if it does so again; a world that is slow without it leaves the episode not scored; so a run with
-	// a limit that is reached does not repeat, unless it keeps calls.jsonl; 0: as long as it takes; default: 0, and 60 with a program or a server of others
+	// longest time of a world for one turn; a turn that takes longer is tried again in a fresh world; if it is
+	// late again, the policy is told that there is no answer; if the world itself is slow, the episode is not
+	// scored; a run that reaches the limit repeats only if it has calls.jsonl; 0: no limit; default: 0, and 60
+	// with a program or a server of others
 	Seconds float64 `toml:"seconds" range:"[0,86400]" unit:"seconds"`
 }
 

@@ -68,8 +68,7 @@ func (s *Stage) Growth() (*formula.Program, error) {
 	if !s.Grows() {
 		return nil, nil
 	}
-	all := func(string) bool { return true }
-	return s.Algorithm.method(algo.Method{}, all).Tree(s.Tree.At, s.Tree.Choose, s.facts())
+	return s.method().Tree(s.Tree.At, s.Tree.Choose, s.facts())
 }
 
 // ChoosesBy says what choose of the stage's tree needs of completions before the tree has grown: their

@@ -38,6 +38,39 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestTreePresets: published trees are those of their papers: TreeRL and CURE learn what completions share in
+// each, and the control of CURE has groups as large as its trees.
+func TestTreePresets(t *testing.T) {
+	for name, want := range map[string]Tree{
+		"treerl": {Rounds: 1, Roots: 2, Open: 3, Width: 2, Per: "leaf"},
+		"cure":   {Rounds: 1, Roots: 4, Open: 4, Width: 3, Per: "leaf"},
+	} {
+		r, err := Load(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &r.Stages[slices.IndexFunc(r.Stages, func(s Stage) bool { return s.Grows() })]
+		if got := st.Tree; got.Rounds != want.Rounds || got.Roots != want.Roots || got.Open != want.Open || got.Width != want.Width || got.Per != want.Per {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	r, err := Load("cure", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := strings.Split(r.Expect[0].Than, "; ")
+	control, err := Load(sets[0], sets[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Stages {
+		tree, plain := &r.Stages[i], &control.Stages[i]
+		if plain.Grows() || plain.Draws() && (tree.GroupSize != plain.GroupSize || tree.PromptsPerStep != plain.PromptsPerStep || tree.Steps != plain.Steps) {
+			t.Errorf("stage %s draws %d x %d x %d, its control %d x %d x %d", tree.Name, tree.Steps, tree.PromptsPerStep, tree.GroupSize, plain.Steps, plain.PromptsPerStep, plain.GroupSize)
+		}
+	}
+}
+
 // TestTreeFaults: what is wrong with a tree is named with its place and what is accepted; the remedy is a
 // line that can be pasted and works.
 func TestTreeFaults(t *testing.T) {
