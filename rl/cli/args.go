@@ -131,6 +131,15 @@ func unknownCommand(path []string, word string, commands []*cli.Command) error {
 	return usage(hint.Unknown("command", full(word), known, list))
 }
 
+// runArg is the folder of a command whose one argument is RUN.
+func runArg(c *cli.Context) (string, error) {
+	args, err := positional(c, "RUN")
+	if err != nil {
+		return "", err
+	}
+	return args[0], checkRun(args[0])
+}
+
 // positional returns the command's arguments, exactly as many as names says.
 func positional(c *cli.Context, names ...string) ([]string, error) {
 	args := c.Args().Slice()

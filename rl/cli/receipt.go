@@ -31,11 +31,8 @@ with "repeatable" added:
 }
 
 func receipt(c *cli.Context) error {
-	args, err := positional(c, "RUN")
+	dir, err := runArg(c)
 	if err != nil {
-		return err
-	}
-	if err := checkRun(args[0]); err != nil {
 		return err
 	}
 	dev, err := openDevice(c)
@@ -44,7 +41,7 @@ func receipt(c *cli.Context) error {
 	} else if asked := c.String("device"); asked != "auto" && asked != "" || !errors.Is(err, gpu.ErrNoDevice) { // hashes need no device
 		return err
 	}
-	r, err := doctor.Receipt(args[0], dev, Version)
+	r, err := doctor.Receipt(dir, dev, Version)
 	if err != nil {
 		return err
 	}

@@ -41,18 +41,15 @@ Examples:
 			jsonFlag,
 		},
 		Action: func(c *cli.Context) error {
-			args, err := positional(c, "RUN")
+			dir, err := runArg(c)
 			if err != nil {
-				return err
-			}
-			if err := checkRun(args[0]); err != nil {
 				return err
 			}
 			n, err := intFrom(c, "n", 1, 10_000_000)
 			if err != nil {
 				return err
 			}
-			return showRows(c, args[0], n)
+			return showRows(c, dir, n)
 		},
 	}
 }

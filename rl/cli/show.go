@@ -44,11 +44,8 @@ Examples:
 			jsonFlag,
 		},
 		Action: func(c *cli.Context) error {
-			args, err := positional(c, "RUN")
+			dir, err := runArg(c)
 			if err != nil {
-				return err
-			}
-			if err := checkRun(args[0]); err != nil {
 				return err
 			}
 			if c.Bool("tokens") && !c.IsSet("group") {
@@ -58,9 +55,9 @@ Examples:
 				return usagef("%s --failed needs --calls", c.Command.HelpName)
 			}
 			if c.Bool("calls") {
-				return showCalls(c, args[0])
+				return showCalls(c, dir)
 			}
-			return show(c, args[0])
+			return show(c, dir)
 		},
 	}
 }

@@ -43,14 +43,11 @@ Examples:
 				}
 				return nil
 			}
-			args, err := positional(c, "RUN")
+			dir, err := runArg(c)
 			if err != nil {
 				return err
 			}
-			if err := checkRun(args[0]); err != nil {
-				return err
-			}
-			return watchRun(c, args[0])
+			return watchRun(c, dir)
 		},
 	}
 }

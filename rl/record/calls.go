@@ -7,11 +7,13 @@ import (
 
 // Call is a line of CallsFile: a call of a tool that is not pure, or what was answered to it. The
 // answer to a call with effects has a line before it, its intent, which is written before the call is made.
-// A turn that had no reply has a line of its own.
+// A turn that had no reply has a line of its own. A step counts from 0 in its stage, but for these purposes: of
+// refills, greedy answers, second chances and branches of trees it is 65 times the step, and the try; of contests
+// twice the step, and the side; of an evaluation the steps done before it, and 9223372036854775807 after the stage.
 type Call struct {
 	Purpose int    `json:"purpose"`           // of the episode: 2 a completion of a step, 4 one of an evaluation; internal/random/purpose.go has the others
 	Stage   int    `json:"stage"`             // its index in the recipe
-	Step    int    `json:"step"`              // of the stage, from 0 on; of an evaluation the steps done before it, and 9223372036854775807 after the stage; refills, greedy answers and second chances: 65 times the step and the try; contests: twice the step and the side
+	Step    int    `json:"step"`              // of the stage, from 0 on; some purposes count otherwise
 	Stream  uint32 `json:"stream"`            // tells the episodes of a step apart
 	Greedy  bool   `json:"greedy,omitempty"`  // the episode is drawn greedily
 	Turn    int    `json:"turn"`              // from 1; 0: before the first
