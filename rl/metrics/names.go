@@ -62,7 +62,7 @@ var table = []Metric{
 
 	{"made/rows/NAME", "rows", "rows of a name that the step made, by [[stage.make]]",
 		"If it is 0 in every step, where never holds, or the rows are left out."},
-	{"made/left_out/NAME", "rows", "rows that were not made though where held: they hold a control token or nothing, are too long for the stage that draws them, lack a value, come from a held-out problem, or what a model wrote for them was cut off or is wrong by check",
+	{"made/left_out/NAME", "rows", "rows that were not made though where held: they hold a control token or nothing, are too long for the stage that draws them, lack a value, are a held-out problem of the run or made from one, or what a model wrote for them was cut off or is wrong by check",
 		"Should be far below made/rows/NAME."},
 	{"made/drawn", "prompts", "prompts of the step that come from made rows, by [[stage.source]]",
 		"Below share*prompts_per_step as long as there are no rows."},

@@ -43,7 +43,7 @@ func leak(heldOut, training string) error {
 type HeldOut struct {
 	known map[string]bool
 	of    func(row verify.Problem) string // what tells problems apart
-	like  map[string]bool                 // their texts, white space folded
+	like  map[string]bool                 // their texts, white space folded, which Like compares made rows with
 }
 
 // TextsOf are held-out problems that their texts tell apart.

@@ -51,8 +51,8 @@
 // A maker (make.go) makes rows of the completions of a step, after its updates: it fills templates, and may
 // have a model write a text. The event has them, and the run writes them down. [Rows] (made.go) keeps them
 // as problems, and planners and stages of rows draw from it; a run that is resumed reads it from its file. So
-// a row is the same whoever made or read it, and both refuse what comes from a held-out problem, holds a
-// control token, or is too long for the stage that draws it.
+// a row is the same whoever made or read it, and both refuse what is a held-out problem of the run or was made
+// from one, holds a control token, or is too long for the stage that draws it.
 //
 // # Facts
 //

@@ -93,7 +93,7 @@ func TestUpdates(t *testing.T) {
 func TestUnevenGroups(t *testing.T) {
 	rows := rowsOf(t, `{"prompt":"one","completion":"yes"}`, `{"prompt":"one","completion":"no, never"}`, `{"prompt":"one","completion":"or so"}`, `{"prompt":"two","completion":"2"}`, `{"prompt":"three","completion":"a"}`, `{"prompt":"three","completion":"abc"}`)
 	s := stageOn(t, "sft", rows, "[stage.algorithm]\nadvantage = \"reward - group_mean(reward)\"\nloss = \"seq_mean(-A*logp)\"\n").(*imitation)
-	cs, err := s.lessonsOf(rows)
+	cs, err := s.lessons(rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,27 +143,30 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 	return e, err
 }
 
-// shown are the completions that a step learns from.
+// shown are the completions that a step learns from: rows, then demonstrations of a task that has some.
 func (s *imitation) shown(step int) ([]Completion, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
-		return s.lessons(step)
+		rows, err := s.drawRows(step)
+		if err != nil {
+			return nil, err
+		}
+		return s.lessons(rows)
 	}
-	made, err := s.made(step)
+	made, left, err := s.made(step)
 	if err != nil {
 		return nil, err
 	}
-	cs, err := s.lessonsOf(made)
-	n := s.stage.SFT.BatchSize
-	if err != nil || len(made) == n || s.stage.OfRows() {
+	cs, err := s.lessons(made)
+	if err != nil || left == 0 {
 		return cs, err
 	}
-	more, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.index, step, n)
+	more, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
 	if err != nil {
 		return nil, err
 	}
-	cs = append(cs, more[:n-len(made)]...)
-	for i := range cs {
-		cs[i].Group = i
+	for _, c := range more[:left] {
+		c.Group = len(cs)
+		cs = append(cs, c)
 	}
 	return cs, nil
 }

@@ -28,26 +28,28 @@ func newRowStage(p Parts, index int) (rowStage, error) {
 	return rowStage{p, learner{f, p.Cast}, &p.Recipe.Stages[index]}, err
 }
 
-// made are the rows of a step that the run has made.
-func (s *rowStage) made(step int) ([]verify.Problem, error) {
-	if len(s.stage.Sources) == 0 {
-		return nil, nil
-	}
+// made are the rows of a step that the run has made. After them come as many of the task as are left.
+func (s *rowStage) made(step int) (rows []verify.Problem, left int, err error) {
 	n := s.stage.SFT.BatchSize
-	rows := s.Rows.draw(s.stage, n, func(i int) *random.Rand {
+	if len(s.stage.Sources) == 0 {
+		return nil, n, nil
+	}
+	rows = s.Rows.draw(s.stage, n, func(i int) *random.Rand {
 		return random.At(s.Recipe.Seed, random.Stream(random.Rows, s.index), uint64(step)*uint64(n)+uint64(i))
 	})
-	return rows, s.Rows.supplied(s.index)
+	if !s.stage.OfRows() {
+		left = n - len(rows)
+	}
+	return rows, left, s.Rows.supplied(s.index)
 }
 
-// drawRows are the rows of a step: those that the run has made, then those of the task.
+// drawRows are the rows of a step: those that the run has made, then those of the task's data.
 func (s *rowStage) drawRows(step int) ([]verify.Problem, error) {
-	made, err := s.made(step)
-	n := s.stage.SFT.BatchSize
-	if err != nil || len(made) == n || s.stage.OfRows() {
+	made, left, err := s.made(step)
+	if err != nil || left == 0 {
 		return made, err
 	}
-	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, n)[:n-len(made)]
+	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, s.stage.SFT.BatchSize)[:left]
 	return slices.Concat(made, rows), s.HeldOut.refuse(rows...)
 }
 
@@ -78,16 +80,8 @@ func written(row verify.Problem, l chat.Lesson, paid float64) Completion {
 	return Completion{From: &rollout.Group{Problem: row}, View: v, Score: reward.Score{Reward: paid}}
 }
 
-// lessons are the rows of a step: their messages or completions.
-func (s *imitation) lessons(step int) ([]Completion, error) {
-	rows, err := s.drawRows(step)
-	if err != nil {
-		return nil, err
-	}
-	return s.lessonsOf(rows)
-}
-
-func (s *imitation) lessonsOf(rows []verify.Problem) ([]Completion, error) {
+// lessons are the messages or completions of rows.
+func (s *imitation) lessons(rows []verify.Problem) ([]Completion, error) {
 	cs := make([]Completion, len(rows))
 	for i, row := range rows {
 		lesson, err := s.Prompts.Lesson(row)
@@ -109,7 +103,7 @@ func (s *imitation) lessonsOf(rows []verify.Problem) ([]Completion, error) {
 // rows, nats per token.
 func (s *imitation) heldOutLoss() (float64, error) {
 	rows := s.HeldOut.Problems
-	cs, err := s.lessonsOf(rows[:min(len(rows), cast.ProbeProblems)])
+	cs, err := s.lessons(rows[:min(len(rows), cast.ProbeProblems)])
 	if err != nil {
 		return 0, err
 	}

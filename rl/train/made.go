@@ -57,7 +57,8 @@ func (r *Rows) Read(raw []byte, m record.Made) error {
 func (r *Rows) next(name string) string { return fmt.Sprintf("%s/%d", name, r.made[name]+1) }
 
 // admit is a row as a problem. It is refused if a stage that draws it could not read it, if it holds control
-// tokens, or if it is a held-out problem or was made from one.
+// tokens, or if it is a held-out problem of the run or was made from one: of a procedural task, those
+// that the run evaluates.
 func (r *Rows) admit(m record.Made, from ...verify.Problem) (verify.Problem, error) {
 	row, err := r.prompts.MadeRow(m.ID, m.Row, r.limits(m.Rows))
 	if err == nil && !r.recipe.Task.AllowLeaks {
@@ -126,11 +127,14 @@ func (r *Rows) draw(st *recipe.Stage, n int, at func(i int) *random.Rand) []veri
 }
 
 // places are how many of n a share has.
-func places(share float64, n int) int { return min(n, int(math.Round(share*float64(n)))) }
+func places(share float64, n int) int { return int(math.Round(share * float64(n))) }
 
 // supplied refuses a stage that learns from rows alone of which there are none. index is the stage's place.
 func (r *Rows) supplied(index int) error {
 	st := &r.recipe.Stages[index]
+	if !st.OfRows() { // the task gives the others
+		return nil
+	}
 	for _, source := range st.Sources {
 		if len(r.kept[source.Rows]) > 0 {
 			continue

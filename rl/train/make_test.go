@@ -283,6 +283,10 @@ func TestMakerTells(t *testing.T) {
 	if err := rows.supplied(1); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v has not %q", err, why)
 	}
+	rows.recipe.Stages[1].Sources[0].Share = 0.5
+	if err := rows.supplied(1); err != nil {
+		t.Errorf("the task gives the other half, and all where nothing was made: %v", err)
+	}
 }
 
 // TestMakerChecks: a check that panics leaves rows out and says so; one that takes too much ends the step.

@@ -326,7 +326,7 @@ func TestImitationByFormulas(t *testing.T) {
 		},
 	} {
 		s := stageOn(t, recipe.KindSFT, rows, fmt.Sprintf("algorithm.preset = %q\n", preset)).(*imitation)
-		cs, err := s.lessonsOf(rows)
+		cs, err := s.lessons(rows)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -262,15 +262,9 @@ func (n *notes) add(st *recipe.Stage, at Position, e *Event) {
 		n.told = u.commonest
 		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: not scored: %s", at.Step+1, u.commonest))
 	}
-	e.Notes = append(e.Notes, shownOf(st, at, e.Completions)...)
-}
-
-// shownOf is a completion of a step, in one step of so many.
-func shownOf(st *recipe.Stage, at Position, cs []Completion) []string {
-	if every := st.SampleEvery; every == 0 || at.Step%every != 0 {
-		return nil
+	if every := st.SampleEvery; every > 0 && at.Step%every == 0 {
+		c := &e.Completions[0]
+		v := c.Verdict()
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60)))
 	}
-	c := &cs[0]
-	v := c.Verdict()
-	return []string{fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60))}
 }

@@ -105,7 +105,7 @@ func TestCuts(t *testing.T) {
 func TestRowsOfFiles(t *testing.T) {
 	rows := rowsOf(t, `{"prompt":"one","completion":"yes","reward":0.5,"value":0.25}`, `{"prompt":"two","completion":"no","reward":0.25,"value":0.75}`)
 	s := stageOn(t, "sft", rows, "[stage.algorithm]\nkeep = \"row.reward > row.value\"\nloss = \"seq_mean(-(row.reward - row.value)*logp)\"\n").(*imitation)
-	cs, err := s.lessonsOf(rows)
+	cs, err := s.lessons(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
