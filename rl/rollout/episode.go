@@ -86,13 +86,7 @@ func (c *Collector) play(ctx context.Context, starts []Start, n int, params Para
 
 // playAfter plays the episodes after a start, whose first turns are one request.
 func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
-	var work sync.WaitGroup
-	errs := make([]error, len(episodes))
-	for i, e := range episodes {
-		work.Go(func() { errs[i] = e.begin(f.ctx) })
-	}
-	work.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := atOnce(episodes, func(e *episode) error { return e.begin(f.ctx) }); err != nil {
 		return err
 	}
 	if err := c.Episodes.open(s, episodes); err != nil {
@@ -111,6 +105,17 @@ func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 		f.play(func() error { return e.run(drawn[i], 1, f) })
 	}
 	return nil
+}
+
+// atOnce does something with episodes side by side: none waits for the world of another.
+func atOnce(episodes []*episode, do func(*episode) error) error {
+	var work sync.WaitGroup
+	errs := make([]error, len(episodes))
+	for i, e := range episodes {
+		work.Go(func() { errs[i] = do(e) })
+	}
+	work.Wait()
+	return errors.Join(errs...)
 }
 
 // begin begins an episode. The error is of the journal, and ends the run.

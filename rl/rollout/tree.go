@@ -140,10 +140,8 @@ func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Fork
 // branchTurn plays the episodes that go on after a segment, whose first turns are one request.
 func (c *Collector) branchTurn(g *Group, after int, episodes []*episode, f *flow) error {
 	turns := g.turnsTo(after)
-	for _, e := range episodes {
-		if err := e.repeat(f.ctx, g, turns); err != nil {
-			return err
-		}
+	if err := atOnce(episodes, func(e *episode) error { return e.repeat(f.ctx, g, turns) }); err != nil {
+		return err
 	}
 	first := episodes[0]
 	r := Request{Prompt: first.ids, N: len(episodes), Params: first.params, Key: first.key}

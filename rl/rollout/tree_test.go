@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
@@ -301,4 +303,24 @@ func TestBranchTurns(t *testing.T) {
 	if _, err := c.Branch(t.Context(), groups, forks, params, branch); err == nil || !strings.Contains(err.Error(), "the world says something else when the same turns are played again") {
 		t.Errorf("a world that does not repeat itself: %v", err)
 	}
+}
+
+// TestBranchSideBySide: the turns before a fork are played again for all branches at once.
+func TestBranchSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked [][]Request
+		c := playing(&counting{turns: 4, broken: func(uint64, int) error { time.Sleep(time.Second); return nil }}, 6, 4000, &asked, &[]string{})
+		groups, err := c.Draw(t.Context(), []Start{{Problem: verify.Problem{ID: "p"}, Prompt: []int{'x'}}}, 2, Params{MaxTokens: 20}, random.Key{Purpose: random.Sample})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		forks := Forks{At: [][]Fork{{{groups[0].Nodes(0)[2], 0}}}, Most: 1, Width: 3}
+		if _, err := c.Branch(t.Context(), groups, forks, Params{MaxTokens: 20}, random.Key{Purpose: random.Branch}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(before); took != 5*time.Second { // a beginning, two turns again, and two more
+			t.Errorf("three branches take %v; want as long as one, 5s", took)
+		}
+	})
 }
