@@ -1,7 +1,6 @@
 package outside
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -11,6 +10,3 @@ import (
 func ownGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
-
-// killGroup kills a program and what it started.
-func killGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }

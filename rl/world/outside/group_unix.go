@@ -3,7 +3,6 @@
 package outside
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -11,6 +10,3 @@ import (
 // ownGroup gives a program a process group of its own, so that a terminal interrupts none of it, and all of it
 // can be killed.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-// killGroup kills a program and what it started.
-func killGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }
