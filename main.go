@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	// Devices register themselves here; a backend is one line.
@@ -12,13 +11,8 @@ import (
 	_ "github.com/rlzero/rlzero/gpu/vulkan"
 	_ "github.com/rlzero/rlzero/gpu/webgpu"
 	"github.com/rlzero/rlzero/rl/cli"
-	"github.com/rlzero/rlzero/rl/resolve"
-	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
 func main() {
-	resolve.Starting = func(c outside.Command) {
-		fmt.Fprintf(os.Stderr, "a program of the recipe runs with your rights: %s\n", c)
-	}
 	os.Exit(cli.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

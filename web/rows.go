@@ -84,5 +84,5 @@ func openText(name, text string) (*resolve.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve.Open(r)
+	return resolve.Open(r, nil)
 }

@@ -68,7 +68,7 @@ func fileOf(name string) string { return name + ".toml" }
 
 // begin runs a recipe in a folder of its own.
 func (p *program) begin(r *recipe.Recipe) (id string, err error) {
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, nil)
 	if err != nil {
 		return "", err
 	}
@@ -169,7 +169,7 @@ func resume(p *program, c call) (any, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,8 @@ type Options struct {
 	Verifier string // of lines that name none; not for a run
 	Against  string // second grader, "NAME key=value ..."; "": the one that Second names
 	Limit    int    // examples of each kind
+
+	Told func(command string) // of each program of others that the recipe of a run starts, see [resolve.Open]
 }
 
 // File audits lines as Grade reads them. A line may hold the verdict that it

@@ -28,7 +28,7 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := resolve.OpenAgain(r)
+	opened, err := resolve.OpenAgain(r, o.Told)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type Bench struct {
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
 	Left    func(what string) // told of each case that Only leaves out; nil: nobody is
+
+	Told func(command string) // of each program of others that a recipe starts, see [resolve.Open]
 }
 
 // numberBytes is what a number of a matrix takes in each storage: blocks of 32 have a

@@ -53,7 +53,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 	if err != nil {
 		return err
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, b.Told)
 	if err != nil {
 		return err
 	}

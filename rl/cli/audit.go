@@ -110,7 +110,7 @@ func auditRewards(c *cli.Context) error {
 }
 
 func audited(c *cli.Context, path string) (*audit.Report, error) {
-	o := audit.Options{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
+	o := audit.Options{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit"), Told: programsTold(c)}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if o.Verifier != "" {
 			return nil, hint.With(usagef("--verifier does not go with a run, whose recipe names its verifier"), "--against names a second grader")

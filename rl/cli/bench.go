@@ -97,7 +97,7 @@ func runBench(c *cli.Context) error {
 		}
 		unwritten = cmp.Or(unwritten, err)
 	}
-	runs := benchRuns(c, bench.Bench{Emit: emit, Left: func(what string) { left = append(left, what) }})
+	runs := benchRuns(c, bench.Bench{Emit: emit, Left: func(what string) { left = append(left, what) }, Told: programsTold(c)})
 	names := []string{args[0]}
 	if args[0] == "all" {
 		names = []string{"matmul", "decode", "prefill", "train", "groups", "step"}

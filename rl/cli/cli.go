@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -144,6 +145,21 @@ trainer refuses this worker; 130 interrupted, after a checkpoint; 141 nobody rea
 		prepare(a.Name, c)
 	}
 	return a
+}
+
+// programsTold prints the command of each program of others that a recipe starts, once however often it starts: it
+// runs with the rights of the user, who has not said so by the command. Many goroutines may call what it returns.
+func programsTold(c *cli.Context) func(command string) {
+	var mu sync.Mutex
+	told := map[string]bool{}
+	return func(command string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[command] {
+			told[command] = true
+			fmt.Fprintf(c.App.ErrWriter, "a program of the recipe runs with your rights: %s\n", command)
+		}
+	}
 }
 
 // quietFlag is one of every command.

@@ -90,6 +90,7 @@ type contest struct {
 	own    bool // every recipe has a start of its own
 	device gpu.Device
 	show   io.Writer
+	told   func(command string) // of each program of others that a recipe starts
 
 	verbose bool
 }
@@ -125,7 +126,7 @@ func compareRecipes(c *cli.Context) error {
 			return badValue("threshold", threshold, "numbers above 0 and up to 1")
 		}
 	}
-	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter, verbose: c.Bool("verbose")}
+	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter, told: programsTold(c), verbose: c.Bool("verbose")}
 	switch {
 	case of != "":
 		t.shared = true
@@ -194,7 +195,7 @@ func (t *contest) enter(args, sets []string) error {
 		if a.recipe, err = recipe.Load(a.source, a.sets); err != nil {
 			return err
 		}
-		opened, err := resolve.Open(a.recipe)
+		opened, err := resolve.Open(a.recipe, t.told)
 		if err != nil { // before the device is opened
 			return err
 		}
@@ -380,7 +381,7 @@ func (t *contest) changes(a *contestant, seed int) []string {
 
 // train makes a run, or continues the one that is there.
 func (t *contest) train(ctx context.Context, dir string, r *recipe.Recipe) error {
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, t.told)
 	if err != nil {
 		return err
 	}

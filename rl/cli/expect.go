@@ -36,7 +36,7 @@ func (e expected) control() string { return e.arms[0].recipe.Hash() }
 func (e expected) own() string { return e.arms[len(e.arms)-1].recipe.Hash() }
 
 // expectationsOf are those of a recipe, each with its control.
-func expectationsOf(name string, sets []string, budget int) ([]expected, error) {
+func expectationsOf(name string, sets []string, budget int, told func(command string)) ([]expected, error) {
 	if err := recipeCatalogue.checkFile(name); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func expectationsOf(name string, sets []string, budget int) ([]expected, error) 
 	}
 	var all []expected
 	for _, e := range r.Expect {
-		t := contest{shared: true, own: e.Start == recipe.StartOwn, budget: budget}
+		t := contest{shared: true, own: e.Start == recipe.StartOwn, budget: budget, told: told}
 		entered := []string{"control = " + e.Than, r.Name + " = " + name}
 		if e.Than == recipe.ThanStart {
 			entered = entered[1:]
@@ -93,7 +93,7 @@ func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, er
 
 // measureExpected is rlzero compare --expect NAME: each expectation of a recipe, one line each.
 func measureExpected(c *cli.Context, t *contest, name string) error {
-	all, err := expectationsOf(name, c.StringSlice("set"), t.budget)
+	all, err := expectationsOf(name, c.StringSlice("set"), t.budget, t.told)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func measureAll(c *cli.Context, t *contest, file string, names []string) error {
 			return err
 		}
 	}
-	due, err := dueOf(measured, names)
+	due, err := dueOf(measured, names, t.told)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func measureAll(c *cli.Context, t *contest, file string, names []string) error {
 
 // dueOf are the expectations of the program's recipes, or of those that are named, that no line tells
 // of that counts.
-func dueOf(measured []compare.Measured, names []string) ([]expected, error) {
+func dueOf(measured []compare.Measured, names []string, told func(command string)) ([]expected, error) {
 	var stale, missing []expected
 	places := map[string]int{}
 	if len(names) == 0 {
@@ -229,7 +229,7 @@ func dueOf(measured []compare.Measured, names []string) ([]expected, error) {
 		}
 	}
 	for _, name := range names {
-		all, err := expectationsOf(name, nil, 0)
+		all, err := expectationsOf(name, nil, 0, told)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ func TestDue(t *testing.T) {
 	for _, p := range presets.All() {
 		all += len(p.Expects)
 	}
-	due, err := dueOf(nil, nil)
+	due, err := dueOf(nil, nil, nil)
 	if err != nil || len(due) != all || all < 20 {
 		t.Fatalf("%d of %d expectations are due: %v", len(due), all, err)
 	}
@@ -29,7 +29,7 @@ func TestDue(t *testing.T) {
 		return compare.Measured{Recipe: e.recipe, Metric: e.says.Metric, Than: e.says.Than, Direction: e.says.Direction, Own: own, Control: e.control()}
 	}
 	last, first, other := due[len(due)-1], due[0], due[1]
-	again, err := dueOf([]compare.Measured{of(last, "an older one"), of(first, "an older one"), of(other, other.own())}, nil)
+	again, err := dueOf([]compare.Measured{of(last, "an older one"), of(first, "an older one"), of(other, other.own())}, nil, nil)
 	if err != nil || len(again) != all-1 || again[0].recipe != last.recipe || again[1].recipe != first.recipe {
 		t.Errorf("%d are due, first %s and %s: %v; want %d, first %s and %s", len(again), again[0].recipe, again[1].recipe, err, all-1, last.recipe, first.recipe)
 	}
@@ -38,12 +38,12 @@ func TestDue(t *testing.T) {
 // TestDueNamed: recipes that are named are measured alone, in their order; one that expects nothing is
 // refused.
 func TestDueNamed(t *testing.T) {
-	due, err := dueOf(nil, []string{"psr", "nsr"})
+	due, err := dueOf(nil, []string{"psr", "nsr"}, nil)
 	if err != nil || len(due) != 2 || due[0].recipe != "psr" || due[1].recipe != "nsr" {
 		t.Errorf("%d are due, %v; want psr and nsr", len(due), err)
 	}
 	for name, want := range map[string]string{"countdown-random": "countdown-random has no [[expect]]", "nrs": `unknown recipe "nrs"`} {
-		if _, err := dueOf(nil, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := dueOf(nil, []string{name}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}

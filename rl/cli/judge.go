@@ -85,7 +85,7 @@ func askJudges(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.Opened, err = resolve.Open(r); err != nil {
+	if o.Opened, err = resolve.Open(r, programsTold(c)); err != nil {
 		return err
 	}
 	defer o.Opened.Close()

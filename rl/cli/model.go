@@ -440,7 +440,7 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := eval.Options{Subject: eval.Subject{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"), Style: style},
+	o := eval.Options{Told: programsTold(c), Subject: eval.Subject{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"), Style: style},
 		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
 	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
 		return err

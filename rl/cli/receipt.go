@@ -41,7 +41,7 @@ func receipt(c *cli.Context) error {
 	} else if asked := c.String("device"); asked != "auto" && asked != "" || !errors.Is(err, gpu.ErrNoDevice) { // hashes need no device
 		return err
 	}
-	r, err := doctor.Receipt(dir, dev, Version)
+	r, err := doctor.Receipt(dir, dev, Version, programsTold(c))
 	if err != nil {
 		return err
 	}

@@ -271,9 +271,9 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 		return nil, "", err
 	}
 	if again != "" || c.Bool("resume") && run.Repeats(dir) {
-		opened, err = resolve.OpenAgain(r)
+		opened, err = resolve.OpenAgain(r, programsTold(c))
 	} else {
-		opened, err = resolve.Open(r)
+		opened, err = resolve.Open(r, programsTold(c))
 	}
 	return opened, dir, err
 }

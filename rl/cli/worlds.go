@@ -333,7 +333,7 @@ func checkOther(c *cli.Context, file string) error {
 	if !r.Task.World.Given() {
 		return hint.With(usagef("the task of %s is played by no program of others", file), "a recipe names one with command in [task.world]; rlzero worlds lists the worlds of this program")
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, programsTold(c))
 	if err != nil {
 		return err
 	}

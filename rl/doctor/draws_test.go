@@ -38,7 +38,7 @@ func drawnBy(t *testing.T, text string, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ sampling.max_completion_tokens = 5
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := resolve.Open(rec)
+	opened, err := resolve.Open(rec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func playedRun(t *testing.T, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

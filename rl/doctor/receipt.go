@@ -9,13 +9,14 @@ import (
 )
 
 // Receipt checks the receipt of the run in dir. dev, nil if there is none, is
-// compared with the device of the run.
-func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
+// compared with the device of the run. told is told of each program of others that is started for it, see
+// [resolve.Open].
+func Receipt(dir string, dev gpu.Device, version string, told func(command string)) (*Report, error) {
 	made, err := receipt.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	audit, err := made.Audit(dir)
+	audit, err := made.Audit(dir, told)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (p *subject) train(name string, overrides ...string) (dir string, err error
 	if err != nil {
 		return "", err
 	}
-	opened, err := resolve.Open(r)
+	opened, err := resolve.Open(r, nil)
 	if err != nil {
 		return "", err
 	}

@@ -50,6 +50,7 @@ type Options struct {
 	Progress func(done, all int)                          // told of completions, from one goroutine at a time; nil: nobody asks
 	Models   func(*recipe.Recipe) (*recipe.Recipe, error) // finds the folders of a recipe's models; nil: their paths are folders
 	Note     func(string)                                 // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
+	Told     func(command string)                         // of each program of others that the recipe starts, see [resolve.Open]
 }
 
 // Report is what rlzero eval prints.
@@ -319,11 +320,16 @@ func longestPrompt(r *prompts.Renderer, name string, problems []verify.Problem) 
 // taskProblems are the held-out problems of a task: a family with its default
 // settings, or the task of a recipe, whose style it takes. It settles how long
 // completions may be if nobody has said so.
-func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) (*resolve.Opened, []verify.Problem, error) {
+func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) (opened *resolve.Opened, rows []verify.Problem, err error) {
+	defer func() {
+		if err != nil && opened != nil {
+			opened.Close()
+		}
+	}()
 	longest := 0
 	measured := 0 // problems that the recipe measures
 	t, err := tasks.New(o.Task)
-	opened := &resolve.Opened{Recipe: &recipe.Recipe{Task: recipe.Task{Settings: t}}, Source: prompts.Of(t)}
+	opened = &resolve.Opened{Recipe: &recipe.Recipe{Task: recipe.Task{Settings: t}}, Source: prompts.Of(t)}
 	style.Task = t
 	if err == nil && len(o.Set) > 0 {
 		return nil, nil, fmt.Errorf("%w: --set changes a recipe, but %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
@@ -333,11 +339,11 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) (*resolve.Ope
 		if recipeErr != nil {
 			return nil, nil, hint.With(fmt.Errorf("--task %s is neither a procedural task nor a recipe: %w", o.Task, recipeErr), "rlzero tasks and rlzero recipes list them")
 		}
-		if opened, err = resolve.Open(r); err != nil {
+		if opened, err = resolve.Open(r, o.Told); err != nil {
 			return nil, nil, err
 		}
 		if !r.Samples() {
-			return nil, nil, hint.With(fmt.Errorf("%w: the task of %s has no verifier: nothing can say which answers are right", lines.ErrInput, o.Task), "%s", withVerifier(r.Task))
+			return opened, nil, hint.With(fmt.Errorf("%w: the task of %s has no verifier: nothing can say which answers are right", lines.ErrInput, o.Task), "%s", withVerifier(r.Task))
 		}
 		t, *style = r.Task.Settings, resolve.Style(r)
 		measured = r.Task.EvalProblems
@@ -354,9 +360,8 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) (*resolve.Ope
 		longest = max(longest, demonstrator.CompletionTokens())
 	}
 	o.Params.MaxTokens = cmp.Or(o.Params.MaxTokens, longest)
-	rows, err := opened.Source.HeldOut(o.Problems)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	if rows, err = opened.Source.HeldOut(o.Problems); err != nil {
+		return opened, nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return opened, rows, nil
 }

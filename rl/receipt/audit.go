@@ -27,12 +27,13 @@ type Audited struct {
 
 // Audit hashes the run folder and the model that the run started from again and
 // compares: one entry for each hash of the receipt, and one for each checkpoint
-// that it does not know of.
-func (r *Receipt) Audit(dir string) ([]Audited, error) {
+// that it does not know of. told is told of each program of others that is started for its problems, see
+// [resolve.Open].
+func (r *Receipt) Audit(dir string, told func(command string)) ([]Audited, error) {
 	own := filepath.Join(dir, recipe.File)
 	sum, err := fileHash(own)
 	out := []Audited{audited(recipe.File, r.Recipe, sum, err)}
-	sum, err = auditData(own)
+	sum, err = auditData(own, told)
 	out = append(out, audited("data", r.Data, sum, err))
 	out = append(out, r.Model.audit("model")...)
 	for _, name := range slices.Sorted(maps.Keys(r.Models)) {
@@ -110,12 +111,12 @@ func (src *Origin) audit(name string) []Audited {
 }
 
 // auditData is the data hash of a recipe.
-func auditData(file string) (string, error) {
+func auditData(file string, told func(command string)) (string, error) {
 	r, err := recipe.Load(file, nil)
 	if err != nil {
 		return "", err
 	}
-	opened, err := resolve.OpenAgain(r)
+	opened, err := resolve.OpenAgain(r, told)
 	if err != nil {
 		return "", err
 	}

@@ -226,7 +226,7 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 	case len(task.Tools) > 0 || task.World.Given():
 		task.Episode = Episode{Turns: defaultTurns}
 		who := "tools answer"
-		if len(task.Programs()) > 0 {
+		if task.Starts() {
 			task.Episode.Seconds = outsideSeconds
 		}
 		if task.World.Given() {

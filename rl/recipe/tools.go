@@ -59,9 +59,12 @@ type Tool struct {
 	Options tools.Options `toml:"options" of:"tool"` // validated
 }
 
+// Served says whether it stands for the tools of a server.
+func (t Tool) Served() bool { return len(t.MCP) > 0 }
+
 // Variant implements [settings.Variant].
 func (t Tool) Variant() string {
-	if len(t.MCP) > 0 {
+	if t.Served() {
 		return "mcp"
 	}
 	return "tool"
@@ -69,7 +72,7 @@ func (t Tool) Variant() string {
 
 // Spec is that of the tool under its name; of a server it is empty, and so not pure.
 func (t Tool) Spec() world.Spec {
-	if len(t.MCP) > 0 {
+	if t.Served() {
 		return world.Spec{}
 	}
 	s := t.Options.Spec()
@@ -79,7 +82,7 @@ func (t Tool) Spec() world.Spec {
 
 // Specs are those of the tool, or of the tools of a server, which are known once they are listed.
 func (t Tool) Specs() []world.Spec {
-	if len(t.MCP) == 0 {
+	if !t.Served() {
 		return []world.Spec{t.Spec()}
 	}
 	specs, err := outside.Specs(cmp.Or(t.Listed, "[]"), t.Effects)
@@ -262,7 +265,7 @@ func (d decoder) server(task *Task, tool Tool, table map[string]any, at settings
 		}
 	}
 	command := at.With("mcp")
-	if len(tool.MCP) == 0 || tool.MCP[0] == "" {
+	if !tool.Served() {
 		d.Fail(command, `%s is empty; accepted: the program of the server and its arguments, such as ["node", "server.js"]`, d.Name(command))
 		return
 	}

@@ -57,18 +57,8 @@ func (w World) Label() string {
 	return path.Base(w.Command[len(w.Command)-1])
 }
 
-// Programs are the commands of programs of others that a task starts: of its world, and of servers of tools.
-func (t Task) Programs() (all [][]string) {
-	if t.World.Given() {
-		all = append(all, t.World.Command)
-	}
-	for _, tool := range t.Tools {
-		if len(tool.MCP) > 0 {
-			all = append(all, tool.MCP)
-		}
-	}
-	return all
-}
+// Starts says whether a task starts programs of others: its world, or servers of tools.
+func (t Task) Starts() bool { return t.World.Given() || slices.ContainsFunc(t.Tools, Tool.Served) }
 
 // factName is a name of a number of a turn.
 var factName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
@@ -83,14 +73,7 @@ func (d decoder) world(task *Task, t map[string]any, at settings.Path) {
 		d.Fail(at, `%s has no command; accepted: the program and its arguments, such as command = ["python3", "wordle.py"]`, d.Name(at))
 		return
 	}
-	command := at.With("command")
-	for i, word := range w.Command {
-		if word == "" && i == 0 || strings.ContainsRune(word, 0) {
-			d.Fail(command, "%s has %q as its word %d; accepted: the name of a program, and texts without NUL", d.Name(command), word, i)
-			return
-		}
-	}
-	w.Command = d.words(command, w.Command)
+	w.Command = d.words(at.With("command"), w.Command)
 	d.names(at.With("env"), w.Env, variableName, variableNames)
 	d.names(at.With("facts"), w.Facts, factName, "lower-case letters, digits and _, at most 64, a letter first")
 	for _, name := range world.CallFacts() {
@@ -120,10 +103,14 @@ func (d decoder) names(at settings.Path, given []string, form *regexp.Regexp, ac
 }
 
 // words are those of a command, of which a file beside the recipe has its whole path, as has a program that is
-// named with a path.
+// named with a path. Words that no program can be started with are refused.
 func (d decoder) words(at settings.Path, command []string) []string {
 	out := slices.Clone(command)
 	for i, word := range out {
+		if word == "" && i == 0 || strings.ContainsRune(word, 0) {
+			d.Fail(at, "%s has %q as its word %d; accepted: the name of a program, and texts without NUL", d.Name(at), word, i)
+			return command
+		}
 		file := d.absolute(at.With(strconv.Itoa(i)), word)
 		info, err := os.Stat(filepath.FromSlash(file))
 		if i == 0 && strings.Contains(word, "/") || i > 0 && err == nil && info.Mode().IsRegular() {

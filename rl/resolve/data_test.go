@@ -53,7 +53,7 @@ func load(name string, overrides ...string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Open(r)
+	return Open(r, nil)
 }
 
 // sameAgain checks that the text of a complete recipe opens to the same one.
@@ -64,7 +64,7 @@ func sameAgain(t *testing.T, o *Opened) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	again, err := Open(r)
+	again, err := Open(r, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -113,7 +113,7 @@ func TestData(t *testing.T) {
 	}
 	before, _, _ := strings.Cut(r.Resolved(), "sha256 = ")
 	place := fmt.Sprintf("resolved.toml:%d:1: ", strings.Count(before, "\n")+1)
-	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), place+"task.sha256: "+r.Task.Data+" has changed: ") {
+	if _, err := Open(changed, nil); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), place+"task.sha256: "+r.Task.Data+" has changed: ") {
 		t.Errorf("after a change of the file: %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestExactIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Open(r); err != nil || told(again) {
+		if again, err := Open(r, nil); err != nil || told(again) {
 			t.Errorf("%q, opened again: notes %q, %v", c.set, again.Notes, err)
 		}
 	}
@@ -292,7 +292,7 @@ func TestLeakIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Open(r)
+		_, err = Open(r, nil)
 		if allowed != (err == nil) || !allowed && !strings.Contains(err.Error(), "a held-out problem is among the training prompts") {
 			t.Errorf("allow_leaks = %v: %v", allowed, err)
 		}

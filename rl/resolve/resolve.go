@@ -40,14 +40,18 @@ func Style(r *recipe.Recipe) prompts.Style {
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists
-// everything that is wrong. Programs of others are started: Close ends them.
-func Open(r *recipe.Recipe) (*Opened, error) { return open(r, false) }
+// everything that is wrong. Programs of others are started: Close ends them. They have the rights of the user, so
+// told is told of the command of each before it starts, now or later, however often it does. Many goroutines may call
+// it. nil: nobody is told.
+func Open(r *recipe.Recipe, told func(command string)) (*Opened, error) { return open(r, false, told) }
 
 // OpenAgain opens the recipe of a run that is repeated by its journal: a program whose answers that has need
 // not be there.
-func OpenAgain(r *recipe.Recipe) (*Opened, error) { return open(r, true) }
+func OpenAgain(r *recipe.Recipe, told func(command string)) (*Opened, error) {
+	return open(r, true, told)
+}
 
-func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
+func open(r *recipe.Recipe, again bool, tell func(command string)) (opened *Opened, err error) {
 	full := *r
 	full.Stages = slices.Clone(r.Stages)
 	faults := full.Faults()
@@ -55,7 +59,7 @@ func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	var source prompts.Source
 	var told []string
 	if full.Task.World.Given() {
-		played, source, told = openWorld(&full, again, faults)
+		played, source, told = openWorld(&full, again, tell, faults)
 		defer func() {
 			if err != nil {
 				(&Opened{World: played}).Close()
@@ -66,7 +70,7 @@ func open(r *recipe.Recipe, again bool) (opened *Opened, err error) {
 	}
 	var tools []world.Tool
 	if source != nil {
-		tools = openTools(&full, source, again, faults)
+		tools = openTools(&full, source, again, tell, faults)
 	}
 	for i := range full.Stages {
 		st := &full.Stages[i]

@@ -5,6 +5,7 @@ package resolve
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,23 +46,11 @@ func TestServers(t *testing.T) {
 	write("rows.jsonl", rows)
 	write("server.sh", scriptedServer(tool("read-file")+","+tool("write")))
 	open := func(tools string) (*Opened, error) {
-		r, err := recipe.Parse(filepath.Join(dir, "r.toml"), `[model]
-path = "start"
-[task]
-data = "rows.jsonl"
-verifier = "exact"
-held_out = 0.5
-max_prompt_tokens = 99
-episode = {tokens = 64}
-`+tools+`
-[[stage]]
-kind = "rl"
-sampling = {max_completion_tokens = 9}
-`, nil)
+		r, err := calling(dir, tools)
 		if err != nil {
 			return nil, err
 		}
-		return Open(r)
+		return Open(r, nil)
 	}
 	const whole = "[[task.tool]]\nmcp = [\"sh\", \"server.sh\"]\n"
 	o, err := open(whole + "[[task.tool]]\ntool = \"calculator\"\n")
@@ -84,7 +73,7 @@ sampling = {max_completion_tokens = 9}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := Open(resolved); err != nil || again.Recipe.Resolved() != o.Recipe.Resolved() {
+	if again, err := Open(resolved, nil); err != nil || again.Recipe.Resolved() != o.Recipe.Resolved() {
 		t.Errorf("opened again: %v", err)
 	}
 	for tools, want := range map[string]string{
@@ -98,21 +87,34 @@ sampling = {max_completion_tokens = 9}
 			t.Errorf("%s: %v, want %s", tools, err, want)
 		}
 	}
+	large := *resolved
+	large.Stages = slices.Clone(resolved.Stages)
+	large.Stages[0].RL.PromptsPerStep = 9
+	if _, err := Open(&large, nil); err == nil || !strings.Contains(err.Error(), "stage.rl.prompts_per_step: a step plays 72 episodes at once; accepted: at most 64, since each may have a process of a server of tools") {
+		t.Errorf("a step that is too large: %v", err)
+	}
+	large.Stages, large.Task.EvalSamples = resolved.Stages, 9
+	if _, err := Open(&large, nil); err == nil || !strings.Contains(err.Error(), "task.eval_problems: an evaluation plays 72 episodes at once; accepted: at most 64") {
+		t.Errorf("an evaluation that is too large: %v", err)
+	}
+	if again, err := OpenAgain(&large, nil); err != nil || len(again.Tools) != 3 {
+		t.Errorf("repeated with an evaluation that is too large for the server, which does not run: %v", err)
+	}
 	write("server.sh", scriptedServer(tool("read-file")+","+tool("write"))+"# changed\n")
-	if _, err := Open(resolved); err == nil || !strings.Contains(err.Error(), "task.tool.read_file.sha256: the server sh ") && !strings.Contains(err.Error(), "sha256: the server sh ") {
+	if _, err := Open(resolved, nil); err == nil || !strings.Contains(err.Error(), "task.tool.0.sha256: the server sh "+dir+"/server.sh has changed: its SHA-256 is ") {
 		t.Errorf("a changed server: %v", err)
 	}
 	other := *resolved
 	other.Task.Tools = append([]recipe.Tool{}, resolved.Task.Tools...)
 	other.Task.Tools[0].SHA256 = ""
 	write("server.sh", scriptedServer(tool("read-file")))
-	if _, err := Open(&other); err == nil || !strings.Contains(err.Error(), "lists other tools than the recipe has") {
+	if _, err := Open(&other, nil); err == nil || !strings.Contains(err.Error(), "lists other tools than the recipe has") {
 		t.Errorf("a server with other tools: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "server.sh")); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := OpenAgain(resolved); err != nil || len(again.Tools) != 3 {
+	if again, err := OpenAgain(resolved, nil); err != nil || len(again.Tools) != 3 {
 		t.Errorf("repeated without the server: %v", err)
 	}
 }

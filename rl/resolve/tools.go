@@ -22,6 +22,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -50,14 +51,21 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 }
 
 // openTools makes the tools of a task, and tries them on its first rows.
-// again says that a journal has their answers: servers are not asked for their tools then.
-func openTools(r *recipe.Recipe, source prompts.Source, again bool, faults *recipe.Faults) []world.Tool {
+// again says that a journal has their answers: servers are not asked for their tools then. told is told of the
+// command of each server that starts.
+func openTools(r *recipe.Recipe, source prompts.Source, again bool, told func(command string), faults *recipe.Faults) []world.Tool {
 	r.Task.Tools = slices.Clone(r.Task.Tools)
+	if !again && slices.ContainsFunc(r.Task.Tools, recipe.Tool.Served) {
+		if key, err := tooMany(r, outside.MostTalks, "each may have a process of a server of tools", ""); err != nil {
+			faults.Fail(key, "%w", err)
+			return nil
+		}
+	}
 	var out []world.Tool
 	for i := range r.Task.Tools {
 		t, key := &r.Task.Tools[i], fmt.Sprintf("task.tool.%d", i)
-		if len(t.MCP) > 0 {
-			out = append(out, openServer(t, key, again, faults)...)
+		if t.Served() {
+			out = append(out, openServer(t, key, again, told, faults)...)
 			continue
 		}
 		made, sum, err := t.Options.Make(documents)
@@ -82,6 +90,25 @@ func openTools(r *recipe.Recipe, source prompts.Source, again bool, faults *reci
 		}
 	}
 	return out
+}
+
+// tooMany says which key has more episodes played at once than there may be. since says why there may be no more, and
+// another way out of it than smaller numbers, which may be "".
+func tooMany(r *recipe.Recipe, most int, since, another string) (key string, err error) {
+	refused := func(what string, n int, smaller string) error {
+		return hint.With(fmt.Errorf("%s plays %d episodes at once; accepted: at most %d, since %s", what, n, most, since), "%smake %s smaller", another, smaller)
+	}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Draws() && !st.Skip {
+			if n := st.RL.PromptsPerStep * st.RL.GroupSize; n > most {
+				return fmt.Sprintf("stage.%d.prompts_per_step", i), refused("a step", n, "prompts_per_step or group_size")
+			}
+		}
+	}
+	if n := r.Task.EvalProblems * r.Task.EvalSamples; n > most {
+		return "task.eval_problems", refused("an evaluation", n, "eval_problems or eval_samples")
+	}
+	return "", nil
 }
 
 // tried opens a tool for the first rows of a file: it may need a column of them.

@@ -22,6 +22,25 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
+// calling is a recipe of the rows of rows.jsonl in a folder, with tools.
+func calling(dir, tools string) (*recipe.Recipe, error) {
+	return recipe.Parse(filepath.Join(dir, "r.toml"), `[model]
+path = "start"
+[task]
+data = "rows.jsonl"
+verifier = "exact"
+held_out = 0.6
+max_prompt_tokens = 99
+eval_problems = 8
+episode = {tokens = 64}
+`+tools+`
+[[stage]]
+kind = "rl"
+prompts_per_step = 8
+sampling = {max_completion_tokens = 9}
+`, nil)
+}
+
 // rowsWithTool is a recipe of rows with a search, in a folder with documents.
 func rowsWithTool(t *testing.T, options string) (dir string, open func(more string) (*Opened, error)) {
 	t.Helper()
@@ -46,26 +65,11 @@ func rowsWithTool(t *testing.T, options string) (dir string, open func(more stri
 		}
 	}
 	return dir, func(more string) (*Opened, error) {
-		r, err := recipe.Parse(filepath.Join(dir, "r.toml"), `[model]
-path = "start"
-[task]
-data = "rows.jsonl"
-verifier = "exact"
-held_out = 0.6
-max_prompt_tokens = 99
-episode = {tokens = 64}
-[[task.tool]]
-tool = "search"
-`+more+`
-options = {`+options+`}
-[[stage]]
-kind = "rl"
-sampling = {max_completion_tokens = 9}
-`, nil)
+		r, err := calling(dir, "[[task.tool]]\ntool = \"search\"\n"+more+"\noptions = {"+options+"}")
 		if err != nil {
 			return nil, err
 		}
-		return Open(r)
+		return Open(r, nil)
 	}
 }
 
@@ -131,7 +135,7 @@ func FuzzToolTurns(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	o, err := Open(r)
+	o, err := Open(r, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestNoPresetIsFound(t *testing.T) {
 		if r.Task.FromData() {
 			continue // TestEveryDryRun of the command line has rows for them
 		}
-		if o, err := Open(r); err != nil || len(o.Notes) > 0 {
+		if o, err := Open(r, nil); err != nil || len(o.Notes) > 0 {
 			t.Errorf("%s: %v", p.Name, err)
 			if err == nil {
 				t.Errorf("%s: %q", p.Name, o.Notes)

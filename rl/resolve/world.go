@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -18,18 +17,13 @@ import (
 	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
-// Starting is told of each program of others before a recipe that names it may start it: it has the rights of the
-// user, who has not said so by the command. The program's main sets it, before anything is opened.
-var Starting = func(outside.Command) {}
-
 // openWorld starts the program of a task, tries it, and opens the problems that it plays; nil, with a fault, if
 // it cannot. again says that a journal has the answers of a program that is not pure: it is not started then,
-// unless its problems are its own.
-func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.World, prompts.Source, []string) {
+// unless its problems are its own. told is told of its command before it starts.
+func openWorld(r *recipe.Recipe, again bool, told func(command string), faults *recipe.Faults) (*outside.World, prompts.Source, []string) {
 	const key = "task.world"
 	own := &r.Task.World
-	command := outside.Command{Words: own.Command, Env: own.Env}
-	Starting(command)
+	command := outside.Command{Words: own.Command, Env: own.Env, Told: told}
 	w := outside.New(command, own.Facts)
 	fail := func(key string, err error) (*outside.World, prompts.Source, []string) {
 		w.Close()
@@ -84,7 +78,8 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 			return fail(fmt.Sprintf("stage.%d.tree", i), fmt.Errorf("needs a world that repeats itself, since a branch plays the turns before it again, but the program does not say pure = true"))
 		}
 	}
-	if key, err := tooMany(r, hello); err != nil {
+	since := fmt.Sprintf("the program holds at_once = %d in a process", hello.AtOnce)
+	if key, err := tooMany(r, hello.Most(), since, "have the program hold more at once, or "); err != nil {
 		return fail(key, err)
 	}
 	train, _ := source.Rows()
@@ -92,32 +87,10 @@ func openWorld(r *recipe.Recipe, again bool, faults *recipe.Faults) (*outside.Wo
 	if len(train) > 0 {
 		row = train[0]
 	}
-	clock := outside.StartClock + r.Task.Episode.Clock()
-	ctx, cancel := awake.WithTimeout(context.Background(), clock, fmt.Errorf("it does not begin an episode within %v", clock))
-	defer cancel()
-	if err := w.Try(ctx, row); err != nil {
+	if err := w.Try(context.Background(), row, r.Task.Episode.Clock()); err != nil {
 		return fail(key+".command", fmt.Errorf("%s: tried with %s: %w", command, placeOf(row), err))
 	}
 	return &w, source, notes
-}
-
-// tooMany says which key has more episodes played at once than a program can hold.
-func tooMany(r *recipe.Recipe, h outside.Hello) (key string, err error) {
-	refused := func(what string, n int, change string) error {
-		return hint.With(fmt.Errorf("%s plays %d episodes at once; accepted: at most %d, since the program holds at_once = %d in a process", what, n, h.Most(), h.AtOnce),
-			"have the program hold more at once, or make %s smaller", change)
-	}
-	for i := range r.Stages {
-		if st := &r.Stages[i]; st.Draws() && !st.Skip {
-			if n := st.RL.PromptsPerStep * st.RL.GroupSize; n > h.Most() {
-				return fmt.Sprintf("stage.%d.prompts_per_step", i), refused("a step", n, "prompts_per_step or group_size")
-			}
-		}
-	}
-	if n := r.Task.EvalProblems * r.Task.EvalSamples; n > h.Most() {
-		return "task.eval_problems", refused("an evaluation", n, "eval_problems or eval_samples")
-	}
-	return "", nil
 }
 
 // problemsOf are the problems that the program of a task plays; nil without an error: it has been told why there
@@ -144,10 +117,10 @@ func problemsOf(r *recipe.Recipe, w outside.World, faults *recipe.Faults) (sourc
 	return source, nil, err
 }
 
-// openServer makes the tools of a server, as it lists them.
-func openServer(t *recipe.Tool, key string, again bool, faults *recipe.Faults) []world.Tool {
-	command := outside.Command{Words: t.MCP, Env: t.Env}
-	Starting(command)
+// openServer makes the tools of a server, as it lists them. again says that the list of the recipe is not compared with
+// that of the server, which need not be there.
+func openServer(t *recipe.Tool, key string, again bool, told func(command string), faults *recipe.Faults) []world.Tool {
+	command := outside.Command{Words: t.MCP, Env: t.Env, Told: told}
 	server := outside.NewServer(command, t.Effects)
 	if !again || t.Listed == "" {
 		text, err := server.List(context.Background(), t.Only)

@@ -10,16 +10,15 @@ import (
 	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
-// errBrowser is why no program of others plays in a browser. Without what starts them the page is some 100 KB smaller on
-// the way.
+// errBrowser is why no program of others plays in a browser. Without what starts them the page is smaller.
 var errBrowser = errors.New("a browser starts no programs; accepted: recipes without [task.world] and mcp")
 
-func openWorld(_ *recipe.Recipe, _ bool, faults *recipe.Faults) (*outside.World, prompts.Source, []string) {
+func openWorld(_ *recipe.Recipe, _ bool, _ func(string), faults *recipe.Faults) (*outside.World, prompts.Source, []string) {
 	faults.Fail("task.world.command", "%w", errBrowser)
 	return nil, nil, nil
 }
 
-func openServer(_ *recipe.Tool, key string, _ bool, faults *recipe.Faults) []world.Tool {
+func openServer(_ *recipe.Tool, key string, _ bool, _ func(string), faults *recipe.Faults) []world.Tool {
 	faults.Fail(key+".mcp", "%w", errBrowser)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -67,18 +66,17 @@ sampling = {max_completion_tokens = 9}
 		}
 		return r
 	}
-	told, before := 0, Starting
-	Starting = func(c outside.Command) {
-		if told++; len(c.Words) != 2 || c.Words[0] != "sh" {
-			t.Errorf("told of %s", c)
+	told := 0
+	tell := func(command string) {
+		if told++; !strings.HasPrefix(command, "sh "+dir+"/") {
+			t.Errorf("told of %s", command)
 		}
 	}
-	t.Cleanup(func() { Starting = before })
 	for _, x := range []struct {
 		task, script, problems string
 		all                    int
 	}{{"", "own.sh", recipe.ProblemsOwn, 40}, {"", "none.sh", recipe.ProblemsNumbers, 0}, {`data = "rows.jsonl"`, "own.sh", recipe.ProblemsOwn, 64}} {
-		o, err := Open(load(x.task, x.script))
+		o, err := Open(load(x.task, x.script), tell)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +90,7 @@ sampling = {max_completion_tokens = 9}
 		if own.Problems != x.problems || !own.Pure || len(own.SHA256) != 64 {
 			t.Errorf("%+v", own)
 		}
-		again, err := Open(o.Recipe)
+		again, err := Open(o.Recipe, tell)
 		if err != nil || again.Recipe.Resolved() != o.Recipe.Resolved() {
 			t.Errorf("%s opened again: %v", x.script, err)
 		}
@@ -106,24 +104,35 @@ sampling = {max_completion_tokens = 9}
 		}
 		changed := *o.Recipe
 		changed.Task.World.SHA256 = strings.Repeat("0", 64)
-		if _, err := Open(&changed); err == nil || !strings.Contains(err.Error(), "task.world.sha256: the program sh ") {
+		if _, err := Open(&changed, tell); err == nil || !strings.Contains(err.Error(), "task.world.sha256: the program sh ") {
 			t.Errorf("%s, changed: %v", x.script, err)
 		}
 	}
 	if told != 9 { // three recipes, each opened three times
 		t.Errorf("told %d times of a program", told)
 	}
+	write("impure.sh", strings.Replace(world(""), `"pure":true`, `"pure":false`, 1))
+	o, err := Open(load("", "impure.sh"), tell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if again, err := OpenAgain(o.Recipe, tell); err != nil || told != 10 { // the second starts nothing
+		t.Errorf("told %d times of a program, %v", told, err)
+	} else {
+		again.Close()
+	}
 	write("one.sh", strings.Replace(world(""), `"at_once":9`, `"at_once":1`, 1))
 	small := load("", "one.sh")
-	if _, err := Open(small); err == nil || !strings.Contains(err.Error(), "stage.rl.prompts_per_step: a step plays 256 episodes at once; accepted: at most 64, since the program holds at_once = 1 in a process") {
+	if _, err := Open(small, nil); err == nil || !strings.Contains(err.Error(), "stage.rl.prompts_per_step: a step plays 256 episodes at once; accepted: at most 64, since the program holds at_once = 1 in a process") {
 		t.Errorf("a step that is too large: %v", err)
 	}
 	small.Stages[0].RL.PromptsPerStep, small.Task.EvalSamples = 1, 64
-	if _, err := Open(small); err == nil || !strings.Contains(err.Error(), "task.eval_problems: an evaluation plays 128 episodes at once") {
+	if _, err := Open(small, nil); err == nil || !strings.Contains(err.Error(), "task.eval_problems: an evaluation plays 128 episodes at once") {
 		t.Errorf("an evaluation that is too large: %v", err)
 	}
 	small.Task.EvalSamples = 1
-	if o, err := Open(small); err != nil {
+	if o, err := Open(small, nil); err != nil {
 		t.Error(err)
 	} else {
 		o.Close()
@@ -135,7 +144,7 @@ sampling = {max_completion_tokens = 9}
 		`echo '{"protocol":1,"name":"sh","pure":true,"forks":false,"at_once":9}'; read line; echo '{"id":"1","error":"no cards"}'; read line`: "tried with problem",
 	} {
 		write("bad.sh", script)
-		o, err := Open(load("", "bad.sh"))
+		o, err := Open(load("", "bad.sh"), nil)
 		switch {
 		case want == "" && err == nil:
 			o.Close()

@@ -540,7 +540,7 @@ func (a *acting) keys(at, inside string, own, base map[string]any) []change {
 func (a *acting) loads(set string, more ...string) bool {
 	r, err := recipe.Load(a.name, slices.Concat(a.sets, []string{set}, more))
 	if err == nil {
-		_, err = resolve.Open(r)
+		_, err = resolve.Open(r, nil)
 	}
 	return err == nil
 }

@@ -56,7 +56,7 @@ sampling.max_completion_tokens = 12
 	train := func(dir string, resume bool) error {
 		r, err := recipe.Load(name, nil)
 		must(t, err)
-		opened, err := resolve.Open(r)
+		opened, err := resolve.Open(r, nil)
 		if err == nil {
 			_, err = Train(t.Context(), Options{Opened: opened, Dir: dir, Resume: resume, Device: tester(t), Show: io.Discard})
 		}

@@ -86,7 +86,7 @@ func TestLonger(t *testing.T) {
 			if n := len(done.Continued); n != 1 || done.Continued[0].Stage != "rl" || !slices.Equal(done.Continued[0].Changes, []receipt.Changed{{Key: "stage.rl.steps", From: "4", To: "7"}}) {
 				t.Errorf("the receipt says %+v", done.Continued)
 			}
-			if audit, err := done.Audit(dir); err != nil || slices.ContainsFunc(audit, func(a receipt.Audited) bool { return a.Err != nil }) {
+			if audit, err := done.Audit(dir, nil); err != nil || slices.ContainsFunc(audit, func(a receipt.Audited) bool { return a.Err != nil }) {
 				t.Errorf("%+v, %v", audit, err)
 			}
 		})

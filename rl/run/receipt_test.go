@@ -58,7 +58,7 @@ func TestReceipt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit, err := r.Audit(dir)
+	audit, err := r.Audit(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTampered(t *testing.T) {
 		}
 		r, err := receipt.Read(dir)
 		must(t, err)
-		audit, err := r.Audit(dir)
+		audit, err := r.Audit(dir, nil)
 		must(t, err)
 		want := c.want
 		for _, a := range audit {
@@ -204,7 +204,7 @@ func TestReceiptInput(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, receipt.File), []byte(`{"version":3,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
 	r, err := receipt.Read(dir)
 	must(t, err)
-	if _, err := r.Audit(dir); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "../../etc/passwd") {
+	if _, err := r.Audit(dir, nil); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "../../etc/passwd") {
 		t.Errorf("a log outside the folder: %v", err)
 	}
 }
@@ -214,7 +214,7 @@ func problems(t *testing.T, run string) (wrong, left []string) {
 	t.Helper()
 	r, err := receipt.Read(run)
 	must(t, err)
-	audit, err := r.Audit(run)
+	audit, err := r.Audit(run, nil)
 	must(t, err)
 	for _, a := range audit {
 		if a.Err != nil {

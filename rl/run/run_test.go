@@ -69,7 +69,7 @@ func shortRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 // opened opens what a recipe names.
 func opened(t testing.TB, r *recipe.Recipe) *resolve.Opened {
 	t.Helper()
-	o, err := resolve.Open(r)
+	o, err := resolve.Open(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

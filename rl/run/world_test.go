@@ -114,7 +114,7 @@ preset = "grpo"
 		must(t, err)
 		return r
 	}
-	train := func(t *testing.T, open func(*recipe.Recipe) (*resolve.Opened, error), kind, dir string, o Options) error {
+	train := func(t *testing.T, open func(*recipe.Recipe, func(string)) (*resolve.Opened, error), kind, dir string, o Options) error {
 		t.Helper()
 		r := load(t, kind)
 		if o.Resume || o.Replay != "" { // the command does this
@@ -123,7 +123,7 @@ preset = "grpo"
 			must(t, err)
 		}
 		var err error
-		if o.Opened, err = open(r); err != nil {
+		if o.Opened, err = open(r, nil); err != nil {
 			return err
 		}
 		defer o.Opened.Close()

@@ -82,7 +82,7 @@ func arriving(t *testing.T, ctx context.Context, dir string, o run.Options, with
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Opened, err = resolve.Open(r); err != nil {
+	if o.Opened, err = resolve.Open(r, nil); err != nil {
 		t.Fatal(err)
 	}
 	show := &bytes.Buffer{}

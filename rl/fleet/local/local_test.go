@@ -51,7 +51,7 @@ func opened(t *testing.T, sets ...string) *resolve.Opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := resolve.Open(r)
+	o, err := resolve.Open(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

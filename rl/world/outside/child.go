@@ -26,7 +26,8 @@ const (
 	maxQueue = 4096
 )
 
-// StartClock is how long a program may take until its first line, in time that this process runs.
+// StartClock is how long a program may take until its first line, and for its rows or the list of its tools, in time
+// that this process runs.
 const StartClock = time.Minute
 
 // endClock is how long it has to end by itself.
@@ -68,6 +69,9 @@ func begin(c Command, longest int) (*child, error) {
 		return nil, err
 	}
 	p.out = bufio.NewReader(out)
+	if c.Told != nil {
+		c.Told(c.String())
+	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s cannot be started: %w", terminal.Quote(c.Words[0]), err)
 	}

@@ -21,15 +21,20 @@ import (
 type Command struct {
 	Words []string // the program and its arguments; one without a path is looked up
 	Env   []string // names of variables that it sees besides the usual ones
+
+	// Told is told of the command, as String has it, before each process of it starts: it has the rights of the user,
+	// who may not know of it. Many goroutines may call it. nil: nobody is told.
+	Told func(command string)
 }
 
-// String is the command as a line of a shell.
+// String is the command as a line of a shell. What a terminal would obey is escaped.
 func (c Command) String() string {
 	words := make([]string, len(c.Words))
 	for i, w := range c.Words {
 		words[i] = terminal.ShellWord(w)
 	}
-	return strings.Join(words, " ")
+	line := strings.Join(words, " ")
+	return terminal.Line(line, len(line))
 }
 
 // scripts are the ends of the names of files that an interpreter runs.

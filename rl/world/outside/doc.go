@@ -7,12 +7,12 @@
 //
 // Each side writes one JSON object a line. The first line of the program says what it is:
 //
-//	{"protocol": 1, "name": "guess", "pure": true, "forks": true, "at_once": 64}
+//	{"protocol": 1, "name": "guess", "pure": true, "at_once": 64}
 //
-// pure says that the same turns after the same beginning are told the same; forks that episodes can be
-// copied; at_once how many episodes the program holds at a time, and further ones get a further process.
-// "rows": true adds that it has problems of its own, "judges": true that it can judge an episode that a limit
-// ends.
+// pure says that the same turns after the same beginning are told the same; at_once how many episodes the program
+// holds at a time, and further ones get a further process. "rows": true adds that it has problems of its own,
+// "judges": true that it can judge an episode that a limit ends, "forks": true that episodes can be copied, which a
+// check tries and training has no use for.
 //
 // A request has an op, and but for rows the id of its episode. An answer has the id of its request. Of one
 // episode there is one request at a time; those of different episodes are answered in any order:
@@ -20,8 +20,8 @@
 //	begin  row, chance  an episode of a problem begins; all that is random in it follows from chance, a text
 //	step   text, cut    a turn of the policy; cut: a limit of tokens cut it off
 //	judge               a limit has ended the episode: its verdict
-//	fork   to           a copy of the episode, with the id to
-//	close               the episode is over; what is answered is not read
+//	fork   to           a copy of the episode, with the id to; answered with the id alone
+//	close               the episode is over; answered with the id, and the rest is not read
 //	rows   from         {"rows": […]}: some problems from that number on, and none after the last; without an id
 //
 // An answer to begin and step has messages (each with a text, and a role, which is user without one, or tool),
@@ -30,6 +30,7 @@
 // 1, with a reason, or the verdict "not_scored". An error says that the world broke.
 //
 // A line has at most [MaxLine] bytes and is UTF-8; unknown keys, and keys that are there twice, are refused.
+// Each request is answered: a program that owes many answers that nobody waits for, such as those to close, is ended.
 // Standard error is the program's log, whose end is shown where the program fails.
 //
 // # Whose fault

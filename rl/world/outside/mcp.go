@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/internal/hint"
@@ -24,18 +25,19 @@ type Server struct {
 	Command Command
 	Effects bool // its calls change something outside, so that none is made twice
 
+	clock   time.Duration // that it has to begin, and to list its tools
 	era     atomic.Int32  // what it is known to speak
 	running chan struct{} // has an element for each process that an episode has
 }
 
 // NewServer is a server, which is not started yet.
 func NewServer(c Command, effects bool) *Server {
-	return &Server{Command: c, Effects: effects, running: make(chan struct{}, maxProcesses)}
+	return &Server{Command: c, Effects: effects, clock: StartClock, running: make(chan struct{}, MostTalks)}
 }
 
 // connect starts the server.
 func (s *Server) connect(ctx context.Context) (*client, error) {
-	ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it does not begin within %v", StartClock))
+	ctx, cancel := awake.WithTimeout(ctx, s.clock, fmt.Errorf("it does not begin within %v", s.clock))
 	defer cancel()
 	c, err := connect(ctx, s.Command, era(s.era.Load()))
 	switch {
@@ -56,7 +58,7 @@ func (s *Server) List(ctx context.Context, only []string) (text string, err erro
 		return "", err
 	}
 	defer c.close()
-	ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it does not list its tools within %v", StartClock))
+	ctx, cancel := awake.WithTimeout(ctx, s.clock, fmt.Errorf("it does not list its tools within %v", s.clock))
 	defer cancel()
 	all, err := c.list(ctx)
 	if err != nil {
@@ -235,7 +237,7 @@ func (t *talk) caughtUp(ctx context.Context) error {
 		select {
 		case t.server.running <- struct{}{}:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %d processes of the server hold an episode each; accepted: at most that many at once", world.ErrUnable, maxProcesses)
+			return fmt.Errorf("%w: %d processes of the server hold an episode each; accepted: at most that many at once", world.ErrUnable, MostTalks)
 		}
 		c, err := t.server.connect(ctx)
 		if err != nil {

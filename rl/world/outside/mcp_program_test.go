@@ -93,6 +93,9 @@ func serveTools(modes []string) {
 		text := func(text string) {
 			result(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}})
 		}
+		if value("mute", "nothing") == m.Method {
+			hang()
+		}
 		said := m.Params.Meta["io.modelcontextprotocol/protocolVersion"]
 		switch {
 		case m.Method == "" && m.Error != nil: // an answer to what the server asked

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/rl/world"
@@ -19,6 +20,7 @@ import (
 type process struct {
 	*child
 	hello Hello
+	clock time.Duration // until its first line, and for rows
 
 	mu       sync.Mutex
 	waiting  map[string]*asked
@@ -40,13 +42,13 @@ type heard struct {
 	err    error
 }
 
-// start starts a program and reads its first line.
-func start(ctx context.Context, c Command) (*process, error) {
+// start starts a program and reads its first line, for which it has so long.
+func start(ctx context.Context, c Command, clock time.Duration) (*process, error) {
 	made, err := begin(c, MaxLine)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{child: made, waiting: map[string]*asked{}, late: map[string]int{}}
+	p := &process{child: made, clock: clock, waiting: map[string]*asked{}, late: map[string]int{}}
 	greeted := make(chan error, 1)
 	go func() {
 		first := true
@@ -61,7 +63,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 			return err
 		})
 	}()
-	ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it says nothing for %v; %s", StartClock, helloForm))
+	ctx, cancel := awake.WithTimeout(ctx, clock, fmt.Errorf("it says nothing for %v; %s", clock, helloForm))
 	defer cancel()
 	select {
 	case err = <-greeted:
@@ -185,7 +187,8 @@ func (p *process) leave(id string) {
 // maxUnanswered is how many answers may be missing that nobody waits for, besides some for each episode.
 const maxUnanswered = 64
 
-// maxProcesses is how many processes of a program run at once.
+// maxProcesses is how many processes of a program run at once that episodes share, and how many that an episode or the
+// canary has for itself: where a step fills all that are shared, an episode can still be tried alone.
 const maxProcesses = 64
 
 // Most is how many episodes of a program may be played at once.
@@ -194,16 +197,17 @@ func (h Hello) Most() int { return maxProcesses * h.AtOnce }
 // programs are the processes of a program.
 type programs struct {
 	command Command
+	clock   time.Duration         // that a process has until its first line
 	hello   atomic.Pointer[Hello] // nil: none has been started
 
-	mu       sync.Mutex
-	shared   []*process
-	alone    []*process
-	starting int           // processes
-	coming   int           // of them, those that episodes will share
-	waiting  int           // episodes, for one of these
-	came     chan struct{} // closed when the next one has started, or has not
-	closed   bool
+	mu      sync.Mutex
+	shared  []*process
+	alone   []*process
+	coming  int           // processes that start, and that episodes will share
+	apart   int           // that start for one episode
+	waiting int           // episodes, for one that will be shared
+	came    chan struct{} // closed when the next one has started, or has not
+	closed  bool
 }
 
 // errClosed is that the run is over.
@@ -246,29 +250,34 @@ func (s *programs) room(alone bool) (p *process, id string, came chan struct{}, 
 		}
 	}
 	hello := s.hello.Load()
-	switch n := len(s.shared) + len(s.alone) + s.starting; {
+	switch {
 	case s.closed:
 		return nil, "", nil, errClosed
-	case !alone && s.coming > 0 && (hello == nil || s.waiting < s.coming*(hello.AtOnce-1)):
+	case alone && len(s.alone)+s.apart == maxProcesses:
+		return nil, "", nil, fmt.Errorf("%w: %d processes have an episode each that is tried alone; accepted: at most that many", world.ErrUnable, maxProcesses)
+	case alone:
+		s.apart++
+	case s.coming > 0 && (hello == nil || s.waiting < s.coming*(hello.AtOnce-1)):
 		s.waiting++
 		return nil, "", s.came, nil
-	case n == maxProcesses && hello == nil:
-		return nil, "", nil, fmt.Errorf("%w: %d processes are starting", world.ErrUnable, n)
-	case n == maxProcesses:
-		return nil, "", nil, fmt.Errorf("%w: %d processes hold as many episodes as they can, at_once = %d each; accepted: at most that many, so a larger at_once or smaller steps", world.ErrUnable, n, hello.AtOnce)
-	}
-	if s.starting++; !alone {
+	case len(s.shared)+s.coming < maxProcesses:
 		s.coming++
+	case hello == nil:
+		return nil, "", nil, fmt.Errorf("%w: %d processes are starting", world.ErrUnable, maxProcesses)
+	default:
+		return nil, "", nil, fmt.Errorf("%w: %d processes hold as many episodes as they can, at_once = %d each; accepted: at most that many, so a larger at_once or smaller steps", world.ErrUnable, maxProcesses, hello.AtOnce)
 	}
 	return nil, "", nil, nil
 }
 
 // start starts a process in the place that there is for it, for an episode.
 func (s *programs) start(ctx context.Context, alone bool) (*process, string, error) {
-	p, err := start(ctx, s.command)
+	p, err := start(ctx, s.command, s.clock)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.starting--; !alone {
+	if alone {
+		s.apart--
+	} else {
 		s.coming--
 		close(s.came)
 		s.came, s.waiting = make(chan struct{}), 0
@@ -321,7 +330,7 @@ func (s *programs) close() {
 func (p *process) rows(ctx context.Context) (all []json.RawMessage, err error) {
 	bytes := 0
 	for {
-		ctx, cancel := awake.WithTimeout(ctx, StartClock, fmt.Errorf("it does not answer rows for %v", StartClock))
+		ctx, cancel := awake.WithTimeout(ctx, p.clock, fmt.Errorf("it does not answer rows for %v", p.clock))
 		a, err := p.ask(ctx, request{Op: "rows", From: new(len(all))})
 		cancel()
 		if err != nil {

@@ -89,6 +89,8 @@ func speak(modes []string) {
 		}
 	}
 	switch {
+	case has("silent"):
+		hang()
 	case has("gone"):
 		fmt.Fprintln(os.Stderr, "no such game")
 		os.Exit(3)
@@ -123,7 +125,9 @@ func speak(modes []string) {
 		id := quoted(o.ID)
 		answer := func(rest string) { say(`{"id":` + id + rest + `}`) }
 		text := func(text string) { answer(`,"messages":[{"text":` + quoted(text) + `}]`) }
-		answers++
+		if answers++; has("late=" + o.Op) {
+			hang()
+		}
 		switch o.Op {
 		case "rows":
 			rows := []string{`{"question":"one?"}`, `{"question":"two?"}`, `{"hidden":3}`}

@@ -45,7 +45,7 @@ type Hello struct {
 	Judges   bool   `json:"judges"`
 }
 
-const helloForm = `accepted: {"protocol": 1, "name": "guess", "pure": true, "forks": false, "at_once": 64}`
+const helloForm = `accepted: {"protocol": 1, "name": "guess", "pure": true, "at_once": 64}`
 
 // programName is a name that a program may give itself.
 var programName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
@@ -59,7 +59,7 @@ func parseHello(line []byte) (h Hello, err error) {
 	case h.Protocol != version:
 		return h, fmt.Errorf("its first line has protocol %d; accepted: %d", h.Protocol, version)
 	}
-	for _, key := range []string{"name", "pure", "forks", "at_once"} {
+	for _, key := range []string{"name", "pure", "at_once"} {
 		if told[key] == nil {
 			return h, fmt.Errorf("its first line has no %q; %s", key, helloForm)
 		}

@@ -18,6 +18,9 @@ type Listed struct {
 	Schema json.RawMessage `json:"inputSchema"`
 }
 
+// MostTalks is how many episodes may have a process of a server at once.
+const MostTalks = 64
+
 // maxToolText is how long a tool may be described, in bytes.
 const maxToolText = 1 << 16
 

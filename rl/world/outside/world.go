@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
+	"github.com/rlzero/rlzero/internal/awake"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
@@ -37,7 +39,7 @@ var _ interface {
 // New is the world of a program, which is started when the first episode begins. facts are the names of what it
 // tells of a turn.
 func New(c Command, facts []string) World {
-	return World{programs: &programs{command: c, came: make(chan struct{})}, facts: facts, canary: &canary{}}
+	return World{programs: &programs{command: c, clock: StartClock, came: make(chan struct{})}, facts: facts, canary: &canary{}}
 }
 
 // Hello starts the program, if it does not run, and returns what it says of itself.
@@ -67,8 +69,12 @@ func (p *process) free() {
 	p.episodes--
 }
 
-// Try begins an episode of a problem, which is the canary from now on.
-func (w World) Try(ctx context.Context, row verify.Problem) error {
+// Try begins an episode of a problem, which is the canary from now on. turn is how long the program may take for a
+// turn; a beginning has StartClock besides.
+func (w World) Try(ctx context.Context, row verify.Problem, turn time.Duration) error {
+	clock := w.programs.clock + turn
+	ctx, cancel := awake.WithTimeout(ctx, clock, fmt.Errorf("it does not begin an episode within %v", clock))
+	defer cancel()
 	e, first, err := w.Begin(ctx, row, canaryDice())
 	if err != nil {
 		return err

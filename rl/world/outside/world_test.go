@@ -26,7 +26,7 @@ func opened(t *testing.T, facts []string, modes ...string) World {
 	t.Helper()
 	w := New(program(t, modes...), facts)
 	t.Cleanup(w.Close)
-	if err := w.Try(t.Context(), verify.Problem{ID: "a", Question: "a?"}); err != nil {
+	if err := w.Try(t.Context(), verify.Problem{ID: "a", Question: "a?"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -168,6 +168,36 @@ func TestRefusedPrograms(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		w.Close()
+	}
+}
+
+// TestHello: a program that says nothing of copies has none.
+func TestHello(t *testing.T) {
+	h, err := parseHello([]byte(`{"protocol":1,"name":"a","pure":true,"at_once":2}`))
+	if err != nil || h != (Hello{Protocol: 1, Name: "a", Pure: true, AtOnce: 2}) {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// TestTold: whoever starts a program is told of it before, of each process, with what a terminal would obey escaped.
+func TestTold(t *testing.T) {
+	var told []string
+	c := program(t, "at_once=1", "a\x1b[2J\nb")
+	c.Told = func(command string) { told = append(told, command) }
+	w := New(c, nil)
+	t.Cleanup(w.Close)
+	if len(told) > 0 {
+		t.Errorf("told of %q, and nothing starts", told)
+	}
+	begun(t, w)
+	begun(t, w)
+	if want := c.Words[0] + ` world at_once=1 'a\x1b[2J\nb'`; !slices.Equal(told, []string{want, want}) {
+		t.Errorf("told of %q, want %q twice", told, want)
+	}
+	c.Words = []string{"/no/such/program"}
+	c.Env = []string{"RLZERO_NONE"}
+	if _, err := New(c, nil).Hello(); err == nil || len(told) != 2 {
+		t.Errorf("told of %q, %v", told, err)
 	}
 }
 
@@ -545,6 +575,78 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
+// TestClocks: a program that is silent where it begins, is asked for its rows or begins an episode is given up, with what
+// it is late with.
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	const short = 300 * time.Millisecond
+	silent := New(program(t, "silent"), nil)
+	silent.programs.clock = short
+	t.Cleanup(silent.Close)
+	if _, err := silent.Hello(); err == nil || !strings.Contains(err.Error(), "it says nothing for 300ms; accepted: {") {
+		t.Errorf("its first line: %v", err)
+	}
+	late := New(program(t, "late=rows", "late=begin"), nil)
+	t.Cleanup(late.Close)
+	p, _, err := late.programs.enter(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.programs.clock, p.clock = short, short
+	if err := late.Try(t.Context(), verify.Problem{}, time.Millisecond); err == nil || !strings.Contains(err.Error(), "it does not begin an episode within 301ms") {
+		t.Errorf("an episode: %v", err)
+	}
+	late = New(program(t, "late=rows"), nil)
+	t.Cleanup(late.Close)
+	if p, _, err = late.programs.enter(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	p.clock = short
+	if _, err := late.Rows(t.Context()); err == nil || !strings.Contains(err.Error(), "it does not answer rows for 300ms") {
+		t.Errorf("rows: %v", err)
+	}
+	s := server(t, "mute=server/discover")
+	s.clock = short
+	if _, err := s.List(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it does not begin within 300ms") {
+		t.Errorf("a server: %v", err)
+	}
+	s = server(t, "mute=tools/list")
+	s.clock = 2 * time.Second // in which it begins
+	if _, err := s.List(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it does not list its tools within 2s") {
+		t.Errorf("the tools of a server: %v", err)
+	}
+}
+
+// TestPlaces: where a step fills all processes that episodes share, the canary and an episode that is tried alone have
+// places of their own, and those have a bound too.
+func TestPlaces(t *testing.T) {
+	full := &programs{came: make(chan struct{})}
+	full.hello.Store(&Hello{AtOnce: 1})
+	process := func() *process {
+		return &process{child: &child{dead: make(chan struct{})}, episodes: 1, hello: Hello{AtOnce: 1}}
+	}
+	for range maxProcesses {
+		full.shared = append(full.shared, process())
+	}
+	if _, _, _, err := full.room(false); !errors.Is(err, world.ErrUnable) || !strings.Contains(err.Error(), "64 processes hold as many episodes as they can, at_once = 1 each") {
+		t.Errorf("one more that is shared: %v", err)
+	}
+	for n := range maxProcesses {
+		if p, _, came, err := full.room(true); p != nil || came != nil || err != nil {
+			t.Fatalf("%d are alone: %v", n, err)
+		}
+		full.apart--
+		full.alone = append(full.alone, process())
+	}
+	if _, _, _, err := full.room(true); !errors.Is(err, world.ErrUnable) || !strings.Contains(err.Error(), "64 processes have an episode each that is tried alone") {
+		t.Errorf("one more alone: %v", err)
+	}
+	close(full.shared[0].dead)
+	if _, _, _, err := full.room(false); err != nil || full.coming != 1 {
+		t.Errorf("a place that is free again: %v", err)
+	}
+}
+
 // TestStartBesideSteps: while a process starts, episodes of others are answered, and an episode that waits for it
 // ends with its context.
 func TestStartBesideSteps(t *testing.T) {
@@ -568,7 +670,7 @@ func TestStartBesideSteps(t *testing.T) {
 	for starting := 0; starting == 0; { // until the other process starts
 		runtime.Gosched()
 		w.programs.mu.Lock()
-		starting = w.programs.starting
+		starting = w.programs.coming
 		w.programs.mu.Unlock()
 	}
 	if _, err := e.Step(t.Context(), world.Turn{Text: "a"}); err != nil {
