@@ -117,20 +117,22 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "agent-rlvr": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32}
 
-// noneKept are recipes that make rows of what the tiny model never writes: here they make them of all.
-var noneKept = map[string]bool{"spct": true}
+// stubs are verifiers in place of those that read what the tiny model never writes.
+var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
 const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`
 
 // easyOnes are problems of worlds and mixtures that a tiny model learns the form of in a moment. They stand in for
-// those of recipes with these tasks, by the task; the models begin from the recipe beside them.
+// those of recipes with these tasks, by the task, or by the recipe that needs others; the models begin from the recipe
+// beside them.
 var easyOnes = map[string]struct{ from, task string }{
 	"guess":            {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
 	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
+	"coderl-plus":      {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
 	"program":          {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
@@ -172,8 +174,12 @@ func TestActs(t *testing.T) {
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
 			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}, unneeded: unneeded}
-			if a.small(full, start, rows); easyOnes[full.Task.Name].task != "" {
-				a.other(easyOnes[full.Task.Name].task, other(full.Task.Name))
+			easy := full.Task.Name
+			if easyOnes[p.Name].task != "" {
+				easy = p.Name
+			}
+			if a.small(full, start, rows); easyOnes[easy].task != "" {
+				a.other(easyOnes[easy].task, other(easy))
 			}
 			all := a.changes(stageTrees(t, full), stageTrees(t, base))
 			if len(all) == 0 && p.Field != "evaluation" {
@@ -227,7 +233,7 @@ type acting struct {
 	dev   gpu.Device
 	name  string
 	sets  []string
-	first map[string][]rollout.Segment // what the model of the start has drawn, by request
+	first map[string][]rollout.Segment // what the models of the start have drawn, by model and request
 
 	unneeded map[string]string // lines of doesNotAct and staysPut that were not needed so far
 
@@ -282,13 +288,14 @@ func (a *acting) compares(r *recipe.Recipe) {
 // request asks for: it is a function of both, and most first steps ask for the same.
 type remembered struct {
 	rollout.Sampler
-	drawn map[string][]rollout.Segment
+	start string                       // the model
+	drawn map[string][]rollout.Segment // by model and request
 }
 
 func (m *remembered) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	var unknown []rollout.Request
 	for _, r := range requests {
-		if m.drawn[fmt.Sprint(r)] == nil {
+		if m.drawn[m.start+fmt.Sprint(r)] == nil {
 			unknown = append(unknown, r)
 		}
 	}
@@ -298,12 +305,12 @@ func (m *remembered) Sample(ctx context.Context, requests []rollout.Request) ([]
 			return nil, err
 		}
 		for i, r := range unknown {
-			m.drawn[fmt.Sprint(r)] = all[i]
+			m.drawn[m.start+fmt.Sprint(r)] = all[i]
 		}
 	}
 	out := make([][]rollout.Segment, len(requests))
 	for i, r := range requests {
-		out[i] = slices.Clone(m.drawn[fmt.Sprint(r)])
+		out[i] = slices.Clone(m.drawn[m.start+fmt.Sprint(r)])
 	}
 	return out, nil
 }
@@ -330,12 +337,12 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 	for i, st := range full.Stages {
 		at := fmt.Sprintf("stage.%d.", i)
 		set := func(format string, args ...any) { a.sets = append(a.sets, at+fmt.Sprintf(format, args...)) }
+		if stub := stubs[a.name]; stub != "" && len(st.Verifiers) > 0 {
+			set("verifier.0.source=%q", stub)
+		}
 		if st.Kind == recipe.KindMake {
 			for _, few := range []string{"steps=2", "prompts_per_step=8", "group_size=4", "sample_every=0", "sampling.max_completion_tokens=14"} {
 				set("%s", few)
-			}
-			if noneKept[a.name] {
-				set(`make.0.where="true"`)
 			}
 			continue
 		}
@@ -409,7 +416,7 @@ func (a *acting) course(other []string, sets ...string) []string {
 	collector := r.parts.Collector
 	own := collector.Sampler
 	if collector.Episodes == nil { // turns are asked for side by side
-		collector.Sampler = &remembered{own, a.first}
+		collector.Sampler = &remembered{own, a.sets[1], a.first}
 	}
 	var course []string
 	for at := (train.Position{}); at.Stage < len(full.Stages); at.Stage, at.Step = at.Stage+1, 0 {
@@ -464,12 +471,16 @@ func (a *acting) changes(own, below []map[string]any) []change {
 	var all []change
 	for i, st := range own {
 		at := fmt.Sprintf("stage.%d", i)
-		if st["kind"] == recipe.KindMake { // it acts through the stages that draw its rows
+		all = append(all, makes(at, st)...)
+		if st["kind"] == recipe.KindMake { // the rest acts through the stages that draw its rows
 			continue
 		}
 		j := slices.IndexFunc(below, func(b map[string]any) bool { return b["name"] == st["name"] })
 		if j < 0 {
 			j = slices.IndexFunc(below, func(b map[string]any) bool { return b["kind"] == st["kind"] })
+		}
+		if j < 0 && len(settings.Tables(st["source"])) > 0 { // what rows are made acts through it
+			continue
 		}
 		if j < 0 || st["kind"] == recipe.KindEval {
 			a.sets = append(a.sets, at+".skip=true")
@@ -495,6 +506,22 @@ func (a *acting) changes(own, below []map[string]any) []change {
 			a.sets = append(a.sets, at+".skip=true")
 		}
 		all = append(all, one...)
+	}
+	return all
+}
+
+// makes puts back the conditions of a stage's tables that make rows. A bound is lowered to two rows, since two
+// steps make fewer than a recipe keeps.
+func makes(at string, st map[string]any) []change {
+	var all []change
+	for k, m := range settings.Tables(st["make"]) {
+		key := fmt.Sprintf("make.%d.", k)
+		if m["where"] != "" {
+			all = append(all, change{key: key + "where", sets: []string{at + "." + key + `where=""`}})
+		}
+		if fmt.Sprint(m["most"]) != "0" {
+			all = append(all, change{key: key + "most", sets: []string{at + "." + key + "most=2"}})
+		}
 	}
 	return all
 }
