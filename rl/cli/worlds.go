@@ -86,7 +86,7 @@ Examples:
 			Name: "check", Usage: "try whether a world keeps what worlds promise", ArgsUsage: "NAME|RECIPE", Description: checkHelp,
 			Flags: []cli.Flag{set,
 				&cli.BoolFlag{Name: "all", Usage: "check every world, in place of NAME"},
-				&cli.IntFlag{Name: "problems", Usage: "problems that each player is tried on; of a program of others 30", Value: 1000},
+				&cli.IntFlag{Name: "problems", Usage: fmt.Sprintf("problems that each player is tried on; of a program of others %d", othersProblems), Value: 1000},
 				jsonFlag},
 			Action: checkWorlds,
 		})
@@ -306,12 +306,7 @@ func checkWorlds(c *cli.Context) error {
 			}
 			continue
 		}
-		most, by := 0.0, ""
-		for _, a := range found.Attacks {
-			if a.Mean > most {
-				most, by = a.Mean, " ("+a.Attack+")"
-			}
-		}
+		most, by := bestAttack(found.Attacks)
 		fmt.Fprintf(c.App.Writer, "%-*s  best %.3f, random %.3f (stated %.3f ± %.3f), demonstrations %.3f, attacks at most %.3f%s\n",
 			width, name, found.Best, found.Random, found.Stated, found.Within, found.Shown, most, by)
 		for _, fault := range found.Faults {
@@ -323,6 +318,19 @@ func checkWorlds(c *cli.Context) error {
 	}
 	return nil
 }
+
+// bestAttack is what the best of some attacks earns, and its name in parentheses if that is more than nothing.
+func bestAttack(all []worlds.Earned) (most float64, by string) {
+	for _, a := range all {
+		if a.Mean > most {
+			most, by = a.Mean, " ("+a.Attack+")"
+		}
+	}
+	return most, by
+}
+
+// othersProblems are tried of a program of others where nobody says how many: it may be slow.
+const othersProblems = 30
 
 // checkOther checks the program of others of a recipe.
 func checkOther(c *cli.Context, file string) error {
@@ -338,10 +346,9 @@ func checkOther(c *cli.Context, file string) error {
 		return err
 	}
 	defer opened.Close()
-	const most = 30
 	problems := c.Int("problems")
 	if !c.IsSet("problems") {
-		problems = most
+		problems = othersProblems
 	}
 	task := opened.Recipe.Task
 	o := worlds.Other{Name: task.World.Label(), World: *opened.World, Pure: task.World.Pure, Turns: task.Episode.Turns, Clock: task.Episode.Clock(), Start: outside.StartClock}
@@ -355,12 +362,7 @@ func checkOther(c *cli.Context, file string) error {
 			return err
 		}
 	} else {
-		most, by := 0.0, ""
-		for _, a := range found.Attacks {
-			if a.Mean > most {
-				most, by = a.Mean, " ("+a.Attack+")"
-			}
-		}
+		most, by := bestAttack(found.Attacks)
 		fmt.Fprintf(c.App.Writer, "%s  %s, guesses %.3f, attacks at most %.3f%s\n", found.Name, terminal.Count(found.Problems, "problem", ""), found.Guesses, most, by)
 		for _, note := range found.Notes {
 			fmt.Fprintf(c.App.Writer, "   %s\n", note)

@@ -102,8 +102,8 @@ func (c *check) fault(format string, args ...any) {
 }
 
 // draw is the i-th problem of a seed.
-func (c *check) draw(seed, i int) verify.Problem {
-	return c.world.Draw(random.At(uint64(seed), drawnProblems, uint64(i)), tasks.Train)
+func (c *check) draw(seed uint64, i int) verify.Problem {
+	return c.world.Draw(random.At(seed, drawnProblems, uint64(i)), tasks.Train)
 }
 
 // played is the i-th episode of a player.
@@ -235,9 +235,9 @@ type attack struct {
 	says says
 }
 
-// attacksOn are those that are tried on a world.
-func attacksOn(w world.Players) []attack {
-	good := func(history []world.Message, dice *random.Rand) string { return w.Best().Play(history[:1], dice) }
+// attacksOn are those that are tried on a world, made of the turns of its best player and of a random one.
+func attacksOn(best, chance world.Player) []attack {
+	good := func(history []world.Message, dice *random.Rand) string { return best.Play(history[:1], dice) }
 	around := func(before, after string) says {
 		return func(history []world.Message, dice *random.Rand) string { return before + good(history, dice) + after }
 	}
@@ -255,8 +255,8 @@ func attacksOn(w world.Players) []attack {
 		{"one move many times in a turn", func(history []world.Message, dice *random.Rand) string {
 			return strings.Repeat(good(history, dice)+"\n", 40)
 		}},
-		{"one good move for ever", forEver(w.Best())},
-		{"one move for ever", forEver(w.Random())},
+		{"one good move for ever", forEver(best)},
+		{"one move for ever", forEver(chance)},
 	}
 }
 
@@ -268,13 +268,13 @@ func (c *check) attacks(problems int) {
 			c.fault("the attack %q earns %.4f, more than random turns", attack, mean)
 		}
 	}
-	for _, a := range attacksOn(c.world) {
+	for _, a := range attacksOn(c.world.Best(), c.world.Random()) {
 		earned(a.name, c.mean("the attack "+a.name, a.says, problems, nil))
 	}
 	sum := 0.0
 	for i := range problems {
 		s := c.sit(0, i)
-		for s.verdict == nil && s.err == nil {
+		for s.goesOn() {
 			s.step(c.world.Best(), true)
 		}
 		if s.err != nil {
@@ -299,8 +299,8 @@ type sitting struct {
 }
 
 // sit begins the i-th episode of a seed.
-func (c *check) sit(seed, i int) *sitting {
-	return sitDown(c.ctx, c.world, c.draw(seed, i), c.world.Turns(), random.At(uint64(seed), worldDice, uint64(i)), random.At(uint64(seed), playerDice, uint64(i)))
+func (c *check) sit(seed uint64, i int) *sitting {
+	return sitDown(c.ctx, c.world, c.draw(seed, i), c.world.Turns(), random.At(seed, worldDice, uint64(i)), random.At(seed, playerDice, uint64(i)))
 }
 
 // sitDown begins an episode of a problem of at most so many turns. The dice are the world's; chance is the player's.
@@ -315,7 +315,7 @@ func sitDown(ctx context.Context, w world.World, row verify.Problem, turns int, 
 
 // step plays a turn, if the episode goes on.
 func (s *sitting) step(p world.Player, cut bool) {
-	if s.verdict != nil || s.err != nil {
+	if !s.goesOn() {
 		return
 	}
 	said := p.Play(s.history, s.dice)
@@ -330,53 +330,68 @@ func (s *sitting) step(p world.Player, cut bool) {
 			s.verdict = &v
 		}
 	}
-	if s.verdict != nil || s.err != nil {
+	if !s.goesOn() {
 		s.leave()
 	}
 }
 
+// goesOn says that the episode is not over.
+func (s *sitting) goesOn() bool { return s.verdict == nil && s.err == nil }
+
 // play plays the episode to its end.
 func (s *sitting) play(p world.Player) {
-	for s.verdict == nil && s.err == nil {
+	for s.goesOn() {
 		s.step(p, false)
 	}
 }
 
-// leave closes the episode.
+// leave closes the episode, if that has not been done.
 func (s *sitting) leave() {
 	if s.episode != nil {
 		s.episode.Close()
+		s.episode = nil
 	}
+}
+
+// sideBySide plays the first n episodes of a seed one after the other, and in turns with each other. alone is what each
+// is told by itself; differ are those that are told something else beside others.
+func sideBySide(n int, p world.Player, sit func(seed uint64, i int) *sitting) (alone [][]world.Reply, differ []int) {
+	alone = inTurn(n, p, func(i int) *sitting { return sit(0, i) })
+	all := make([]*sitting, n)
+	for i := range all {
+		all[i] = sit(0, i)
+	}
+	for slices.ContainsFunc(all, (*sitting).goesOn) {
+		for _, s := range slices.Backward(all) {
+			s.step(p, false)
+		}
+	}
+	for i, s := range all {
+		if !reflect.DeepEqual(alone[i], s.replies) {
+			differ = append(differ, i)
+		}
+	}
+	return alone, differ
+}
+
+// inTurn is what the first n episodes are told that are played one after the other.
+func inTurn(n int, p world.Player, sit func(i int) *sitting) [][]world.Reply {
+	told := make([][]world.Reply, n)
+	for i := range told {
+		s := sit(i)
+		s.play(p)
+		told[i] = s.replies
+	}
+	return told
 }
 
 // repeats plays episodes one after the other, side by side, and of another seed.
 func (c *check) repeats(episodes int) {
-	play := func(seed int, sideBySide bool) (all [][]world.Reply) {
-		sittings := make([]*sitting, episodes)
-		for i := range sittings {
-			if sittings[i] = c.sit(seed, i); !sideBySide {
-				for range c.world.Turns() {
-					sittings[i].step(c.world.Random(), false)
-				}
-			}
-		}
-		for range c.world.Turns() {
-			for _, s := range slices.Backward(sittings) {
-				s.step(c.world.Random(), false)
-			}
-		}
-		for _, s := range sittings {
-			all = append(all, s.replies)
-		}
-		return all
+	alone, differ := sideBySide(episodes, c.world.Random(), c.sit)
+	for _, i := range differ {
+		c.fault("an episode of problem %q differs when it is played beside others", c.rows[i].ID)
 	}
-	alone := play(0, false)
-	for i, beside := range play(0, true) {
-		if !reflect.DeepEqual(alone[i], beside) {
-			c.fault("an episode of problem %q differs when it is played beside others", c.rows[i].ID)
-		}
-	}
-	if reflect.DeepEqual(alone, play(1, false)) {
+	if reflect.DeepEqual(alone, inTurn(episodes, c.world.Random(), func(i int) *sitting { return c.sit(1, i) })) {
 		c.fault("%d episodes of another seed are the same", episodes)
 	}
 }

@@ -58,7 +58,7 @@ func CheckOther(ctx context.Context, o Other) *OtherReport {
 	}()
 	c.openings()
 	c.out.Guesses = c.mean("guesses", guesses)
-	for _, a := range attacksOn(guessers{}) {
+	for _, a := range attacksOn(guesses, guesses) {
 		mean := c.mean("the attack "+a.name, a.says)
 		if c.out.Attacks = append(c.out.Attacks, Earned{a.name, mean}); mean == 1 && len(o.Rows) > 1 {
 			c.fault("the attack %q wins every episode", a.name)
@@ -175,14 +175,6 @@ var guesses says = func(history []world.Message, dice *random.Rand) string {
 	return strconv.Itoa(dice.Between(0, 40))
 }
 
-// guessers are players of a world that brings none.
-type guessers struct{}
-
-func (guessers) Best() world.Player                     { return guesses }
-func (guessers) Random() world.Player                   { return guesses }
-func (guessers) Shown() world.Player                    { return guesses }
-func (guessers) Chance(verify.Problem) (float64, error) { return 0, nil }
-
 // sit begins an episode of a problem; seed is that of its dice and of the player's.
 func (c *others) sit(seed uint64, i int) *sitting {
 	return sitDown(c.ctx, c.World, c.Rows[i], c.Turns, random.At(seed, worldDice, uint64(i)), random.At(seed, playerDice, uint64(i)))
@@ -223,28 +215,9 @@ func (c *others) openings() {
 
 // repeats plays episodes one after the other, side by side, and with other dice.
 func (c *others) repeats() {
-	play := func(seed uint64, sideBySide bool) (all [][]world.Reply) {
-		sittings := make([]*sitting, len(c.Rows))
-		for i := range sittings {
-			if sittings[i] = c.sit(seed, i); !sideBySide {
-				sittings[i].play(guesses)
-			}
-		}
-		for range c.Turns {
-			for _, s := range slices.Backward(sittings) {
-				s.step(guesses, false)
-			}
-		}
-		for _, s := range sittings {
-			all = append(all, s.replies)
-		}
-		return all
-	}
-	alone := play(0, false)
-	for i, beside := range play(0, true) {
-		if !reflect.DeepEqual(alone[i], beside) {
-			c.fault("an episode of problem %q differs when it is played beside others, or again", c.Rows[i].ID)
-		}
+	alone, differ := sideBySide(len(c.Rows), guesses, c.sit)
+	for _, i := range differ {
+		c.fault("an episode of problem %q differs when it is played beside others, or again", c.Rows[i].ID)
 	}
 	same := true
 	for _, replies := range alone[1:] {
@@ -253,7 +226,7 @@ func (c *others) repeats() {
 	switch {
 	case same && len(alone) > 1:
 		c.fault("all %d episodes are told the same", len(alone))
-	case reflect.DeepEqual(alone, play(1, false)):
+	case reflect.DeepEqual(alone, inTurn(len(c.Rows), guesses, func(i int) *sitting { return c.sit(1, i) })):
 		c.out.Notes = append(c.out.Notes, "chance makes no difference")
 	}
 }
@@ -277,12 +250,14 @@ func (c *others) copies() {
 		}
 		original.step(guesses, false)
 		plain.step(guesses, false)
-		if original.verdict != nil || original.err != nil {
+		if !original.goesOn() {
 			plain.leave()
 			continue
 		}
 		episode, err := f.Fork(c.ctx)
 		if err != nil {
+			original.leave()
+			plain.leave()
 			c.fault("an episode of problem %q cannot be copied: %v", c.Rows[i].ID, err)
 			return
 		}

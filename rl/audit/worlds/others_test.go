@@ -17,7 +17,9 @@ import (
 // dial is a world in which a number is to be found, with what may be wrong with it.
 type dial struct {
 	wrong  string
-	shared int // turns of all episodes
+	shared int      // turns of all episodes
+	open   int      // episodes
+	closed []string // that were closed before
 }
 
 type turned struct {
@@ -25,6 +27,7 @@ type turned struct {
 	row    string
 	secret int
 	turns  int
+	over   bool
 }
 
 func (d *dial) Canary(ctx context.Context) error {
@@ -41,6 +44,7 @@ func (d *dial) Canary(ctx context.Context) error {
 func (*dial) Refused(world.Turn) world.Reply { return world.Reply{} }
 
 func (d *dial) Begin(_ context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	d.open++
 	e := &turned{dial: d, row: row.ID, secret: dice.Between(0, 40)}
 	said := "find it, " + row.ID
 	if d.wrong == "opening" {
@@ -73,7 +77,14 @@ func (e *turned) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
 	return world.Reply{Messages: []world.Message{{Role: world.User, Text: said}}, Verdict: v}, nil
 }
 
-func (*turned) Close() error { return nil }
+func (e *turned) Close() error {
+	if e.over {
+		e.closed = append(e.closed, e.row)
+	}
+	e.open--
+	e.over = true
+	return nil
+}
 
 func (e *turned) Forks() bool { return e.wrong != "no forks" }
 
@@ -81,6 +92,10 @@ func (e *turned) Fork(context.Context) (world.Episode, error) {
 	if e.wrong == "same copy" {
 		return e, nil
 	}
+	if e.wrong == "no copy" {
+		return nil, errors.New("no second dial")
+	}
+	e.open++
 	copied := *e
 	return &copied, nil
 }
@@ -99,10 +114,15 @@ func TestCheckOther(t *testing.T) {
 		"claims":      `the attack "claim of victory" wins every episode`,
 		"breaks":      `breaks the world in problem "p0": no input`,
 		"unscored":    `the attack silence is not scored in problem "p0": no input`,
+		"no copy":     `an episode of problem "p0" cannot be copied: no second dial`,
 		"same copy":   "goes on otherwise than the episode",
 		"one for all": "all 8 episodes are told the same",
 	} {
-		found := CheckOther(t.Context(), Other{Name: "dial", World: &dial{wrong: wrong}, Pure: true, Rows: rows, Turns: 5})
+		d := &dial{wrong: wrong}
+		found := CheckOther(t.Context(), Other{Name: "dial", World: d, Pure: true, Rows: rows, Turns: 5})
+		if (d.open != 0 || len(d.closed) > 0) && wrong != "same copy" { // which is two episodes for whoever copies it
+			t.Errorf("%q: %d episodes are left open, and %q are closed twice", wrong, d.open, d.closed)
+		}
 		if all := strings.Join(found.Faults, "\n"); (want == "") != (all == "") || !strings.Contains(all, want) {
 			t.Errorf("%q: faults %q, want %q", wrong, found.Faults, want)
 		}
