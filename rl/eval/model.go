@@ -363,6 +363,10 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) (opened *reso
 	if rows, err = opened.Source.HeldOut(o.Problems); err != nil {
 		return opened, nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
+	if n, most := len(rows)*o.N, opened.AtOnce(); most > 0 && n > most {
+		return opened, nil, hint.With(fmt.Errorf("%w: %s of %s are %d episodes at once; accepted: at most %d, since the programs of the recipe hold no more",
+			lines.ErrInput, terminal.Count(o.N, "sample", ""), terminal.Count(len(rows), "problem", ""), n, most), "make --problems or --n smaller: --problems %d --n 1", min(len(rows), most))
+	}
 	return opened, rows, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
@@ -146,6 +147,17 @@ func openServer(t *recipe.Tool, key string, again bool, told func(command string
 		faults.Fail(key+".listed", "%w", err)
 	}
 	return made
+}
+
+// AtOnce is how many episodes its programs of others can have at once; 0: any number, as far as is known.
+func (o *Opened) AtOnce() int {
+	switch {
+	case o.World != nil:
+		return o.World.Most()
+	case slices.ContainsFunc(o.Recipe.Task.Tools, recipe.Tool.Served):
+		return outside.MostTalks
+	}
+	return 0
 }
 
 // Close ends the programs of others.

@@ -23,6 +23,9 @@ func openServer(_ *recipe.Tool, key string, _ bool, _ func(string), faults *reci
 	return nil
 }
 
+// AtOnce is 0: no programs are started.
+func (*Opened) AtOnce() int { return 0 }
+
 // Close does nothing: no programs are started.
 func (*Opened) Close() {}
 

@@ -86,6 +86,9 @@ func (w World) Try(ctx context.Context, row verify.Problem, turn time.Duration) 
 // canaryDice are the dice of the canary: those of no run.
 func canaryDice() *random.Rand { return random.At(0, 0, 0) }
 
+// Most is how many episodes may be played at once; 0: the program has not been started, so nobody knows.
+func (w World) Most() int { return w.programs.says().Most() }
+
 // Close ends the processes of the program.
 func (w World) Close() { w.programs.close() }
 
