@@ -25,7 +25,8 @@
 //	limit=PARAM:n   the variant cannot take more of this parameter
 //	use=NAME        the {{define}} to run; "KERNEL TIER" where not given
 //	texels=a+b      bindings that are only read and are bound as texel buffers of 4 words;
-//	                pairs= and words= of 2 and 1, eights= of 8 elements or 4 words
+//	                pairs= and words= of 2 and 1, eights= of 8 elements or 4 words. Factors of
+//	                blocks are bound with their numbers, as texel buffers of 1 word
 //	lanes=n         the lanes of the subgroups that the variant must get; read as {{.lanes}}
 //	NAME=integer    a number that the body reads as {{.NAME}}
 //

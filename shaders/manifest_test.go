@@ -214,12 +214,12 @@ func TestDeclarations(t *testing.T) {
 	if v := list[1]; v.ID != "add.T0" || v.Tile != [3]int{1, 1, 1} || v.body != "add T0" || !v.Linear {
 		t.Errorf("read %+v", v)
 	}
-	list, err = parseVariants(fstest.MapFS{"a.wgsl": {Data: []byte("//variant matmul_nn* T0 use=body\n")}})
+	list, err = parseVariants(fstest.MapFS{"a.wgsl": {Data: []byte("//variant matmul_nn* T0 use=body texels=a eights=b\n")}})
 	var ids []string
 	for _, v := range list {
-		ids = append(ids, v.ID)
+		ids = append(ids, fmt.Sprint(v.ID, v.Texels))
 	}
-	if want := []string{"matmul_nn.T0", "matmul_nn_bf16.T0", "matmul_nn_q8_0.T0", "matmul_nn_q4_0.T0"}; err != nil || !slices.Equal(ids, want) {
+	if want := []string{"matmul_nn.T0[4 4 0]", "matmul_nn_bf16.T0[4 4 0]", "matmul_nn_q8_0.T0[4 2 1 0]", "matmul_nn_q4_0.T0[4 1 1 0]"}; err != nil || !slices.Equal(ids, want) {
 		t.Errorf("a declaration for all storages gives %v, %v", ids, err)
 	}
 	for line, want := range map[string]string{
@@ -229,6 +229,8 @@ func TestDeclarations(t *testing.T) {
 		"add T7":                            `unknown tier "T7"; accepted: TL, T0, T1, T2, T2x8`,
 		"add TL tile=0":                     "tile=0: 0 is less than 1",
 		"add TL tile=1,1,1,1":               "4 numbers, at most 3",
+		"matmul_nn TL words=scale":          `words=scale: "scale" is no binding that matmul_nn only reads`,
+		"matmul_nn TL words=c":              `words=c: "c" is no binding that matmul_nn only reads`,
 		"add TL limit=K:9":                  `limit=K:9: "K" is no u32 parameter of add`,
 		"add TL rows=many":                  `rows=many: strconv.Atoi: parsing "many"`,
 		"add TL\n//variant add TL":          "a.wgsl:2: variant add.TL is declared already at a.wgsl:1",

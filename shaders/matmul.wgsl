@@ -80,22 +80,22 @@
 // over lanes for each load, and of texels, lp_bld_gather.c: no loop); the T0 tile is the usual register tiling, as in
 // https://siboehm.com/articles/22/CUDA-MMM.
 //
-//variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=scale
-//variant matmul_nt* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=scale
-//variant matmul_nt* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=scale
-//variant matmul_nt* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b words=scale
-//variant matmul_nt* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b words=scale
-//variant matmul_nt_residual* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=scale+r
-//variant matmul_nt_residual* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=scale+r
-//variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=scale+r
-//variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b+r words=scale
-//variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b+r words=scale
-//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b words=scale
-//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b words=scale
-//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a eights=b words=scale
-//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b words=scale
-//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b words=scale
-//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a eights=b words=scale
+//variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b
+//variant matmul_nt* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b
+//variant matmul_nt* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b
+//variant matmul_nt* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b
+//variant matmul_nt* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b
+//variant matmul_nt_residual* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=r
+//variant matmul_nt_residual* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=r
+//variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=r
+//variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b+r
+//variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b+r
+//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b
+//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b
+//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a eights=b
+//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b
+//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b
+//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8 texels=a eights=b
 //variant matmul_tn_acc TL tile=64,32 limit=K:524208 use=tn_lanes rows=32 across=8 texels=a+b
 //variant matmul_nt* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4

@@ -139,8 +139,8 @@ func (v *Variant) setLimit(text string) error {
 	return err
 }
 
-// setTexels reads NAME[+NAME]..., bindings that are only read, which become texel buffers. A factor
-// of blocks is passed over where the kernel has none.
+// setTexels reads NAME[+NAME]..., bindings that are only read, which become texel buffers. So do, a word at
+// a time, the factors of blocks, which come after their numbers.
 func (v *Variant) setTexels(text, key string) error {
 	kernel, _ := Lookup(v.Kernel)
 	if v.Texels == nil {
@@ -148,9 +148,6 @@ func (v *Variant) setTexels(text, key string) error {
 	}
 	for name := range strings.SplitSeq(text, "+") {
 		i := kernel.binding(name)
-		if i < 0 && name == "scale" {
-			continue
-		}
 		if i < 0 || kernel.Bindings[i].Access != Read {
 			return fmt.Errorf("%q is no binding that %s only reads", name, v.Kernel)
 		}
@@ -163,6 +160,9 @@ func (v *Variant) setTexels(text, key string) error {
 			v.Texels[i] = 2
 		default:
 			v.Texels[i] = 1
+		}
+		if plain, s := cutStorage(v.Kernel); s.blocks && slices.Contains(operands(plain), name) {
+			v.Texels[i+1] = 1
 		}
 	}
 	return nil
