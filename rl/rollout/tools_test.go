@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,35 +51,47 @@ func (onceOnly) Fault(int) (string, bool) { return "", false }
 
 func (onceOnly) Failed(int, string) error { return nil }
 
-// diary is a journal of one episode in memory.
+// diary is a journal of one episode in memory. Calls that are late come back beside others.
 type diary struct {
+	mu      sync.Mutex
 	answers map[[2]int]world.Answer
 	faults  map[int]string
 }
 
-func (d diary) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
+func (d *diary) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
 	at := [2]int{a.Turn, a.Number}
-	if known, there := d.answers[at]; there {
+	d.mu.Lock()
+	known, there := d.answers[at]
+	d.mu.Unlock()
+	if there {
 		return known, nil
 	}
 	answer, err := call()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err == nil {
 		d.answers[at] = answer
 	}
 	return answer, err
 }
 
-func (d diary) Knows(a world.Asked) bool {
+func (d *diary) Knows(a world.Asked) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	_, there := d.answers[[2]int{a.Turn, a.Number}]
 	return there
 }
 
-func (d diary) Fault(turn int) (string, bool) {
+func (d *diary) Fault(turn int) (string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	why, known := d.faults[turn]
 	return why, known
 }
 
-func (d diary) Failed(turn int, why string) error {
+func (d *diary) Failed(turn int, why string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.faults[turn] = why
 	return nil
 }
@@ -121,16 +134,22 @@ func TestToolFaults(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var counting sync.Mutex
 				second, calls := 0, 0
 				tool := breaking{dead: x.dead, call: func(args string) (world.Answer, error) {
+					counting.Lock()
 					if calls++; calls <= 0 {
 						t.Errorf("it is called though the journal knows: %s", args)
 					}
+					if args != `"a"` {
+						second++
+					}
+					n := second
+					counting.Unlock()
 					if args == `"a"` {
 						return world.Answer{Text: "+"}, nil
 					}
-					second++
-					return x.breaks(second)
+					return x.breaks(n)
 				}}
 				w := world.Tooled{Tools: []world.Tool{tool}, Judge: func(_ verify.Problem, answer string, ended bool) verify.Verdict {
 					return verify.Accept(answer, "", "it answers")
@@ -143,7 +162,7 @@ func TestToolFaults(t *testing.T) {
 				var encoded []string
 				c := playing(w, 9, 999, nil, &encoded)
 				c.Episodes.Clock = 2 * time.Second
-				known := diary{map[[2]int]world.Answer{}, map[int]string{}}
+				known := &diary{answers: map[[2]int]world.Answer{}, faults: map[int]string{}}
 				c.Episodes.Journal = func(random.Key, bool) world.Journal { return known }
 				if x.kept {
 					c.Episodes.Journal = func(random.Key, bool) world.Journal { return onceOnly{map[[2]int]bool{}} }
@@ -165,7 +184,9 @@ func TestToolFaults(t *testing.T) {
 				if x.kept {
 					return
 				}
+				counting.Lock()
 				calls = -99
+				counting.Unlock()
 				if groups, err = c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{}); err != nil {
 					t.Fatal(err)
 				}
@@ -246,7 +267,7 @@ func TestCatchUpClock(t *testing.T) {
 				var encoded []string
 				c := playing(w, 9, 999, nil, &encoded)
 				c.Episodes.Clock, c.Episodes.Start = 3*time.Second, time.Minute
-				known := diary{map[[2]int]world.Answer{{1, 1}: {Text: "1"}, {2, 1}: {Text: "2"}}, map[int]string{}}
+				known := &diary{answers: map[[2]int]world.Answer{{1, 1}: {Text: "1"}, {2, 1}: {Text: "2"}}, faults: map[int]string{}}
 				c.Episodes.Journal = func(random.Key, bool) world.Journal { return known }
 				groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{})
 				if err != nil {
