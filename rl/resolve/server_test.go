@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/world/outside"
 )
 
 // scriptedServer is a server of tools in a shell; list is what it lists.
@@ -68,6 +70,9 @@ func TestServers(t *testing.T) {
 	}
 	if own := o.Recipe.Task.Tools[0]; !strings.Contains(own.Listed, `"read-file"`) || len(own.SHA256) != 64 || !o.Recipe.Task.Remembers() {
 		t.Errorf("%+v", own)
+	}
+	if e := o.Episodes(new(prompts.Renderer), 0, nil); e.Start != outside.StartClock {
+		t.Errorf("the server has %v to start", e.Start)
 	}
 	resolved, err := recipe.Parse("again.toml", o.Recipe.Resolved(), nil)
 	if err != nil {

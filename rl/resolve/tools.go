@@ -43,7 +43,9 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 		if task.Calls == recipe.CallsTemplate {
 			w.Read, w.Apart = renderer.Calls, true
 		}
-		out.World = w
+		if out.World = w; slices.ContainsFunc(task.Tools, recipe.Tool.Served) {
+			out.Start = outside.StartClock
+		}
 	default:
 		return nil
 	}

@@ -26,10 +26,6 @@ const (
 	maxQueue = 4096
 )
 
-// StartClock is how long a program may take until its first line, and for its rows or the list of its tools, in time
-// that this process runs.
-const StartClock = time.Minute
-
 // endClock is how long it has to end by itself.
 const endClock = 2 * time.Second
 

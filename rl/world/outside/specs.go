@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/terminal"
@@ -17,6 +18,10 @@ type Listed struct {
 	About  string          `json:"description,omitempty"`
 	Schema json.RawMessage `json:"inputSchema"`
 }
+
+// StartClock is how long a program may take until its first line, and for its rows or the list of its tools, in time
+// that this process runs.
+const StartClock = time.Minute
 
 // MostTalks is how many episodes may have a process of a server at once.
 const MostTalks = 64
