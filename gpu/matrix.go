@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/shaders"
 )
 
 // What matrix cores do inside a block is not specified: how they round, and in which order
@@ -17,7 +18,8 @@ import (
 // tried when it is opened, with
 //
 //   - a product of several tiles, each element of which is held against twin;
-//   - rows alone, which another shader with a smaller tile does;
+//   - rows alone, and as many rows as every other shader of the product is for: their tiles
+//     have other sizes;
 //   - the rows in reverse and the columns rotated;
 //   - b transposed, which another shader again loads in another layout.
 //
@@ -96,13 +98,41 @@ func tryMatrices(dev Device, block int) error {
 	for i, x := range b {
 		across[i%matrixDepth*matrixCols+i/matrixDepth] = x
 	}
-	if got, err = product(dev, "matmul_nn", matrixRows, a, across); err != nil {
-		return err
-	}
-	if !sameBits(got, want) {
-		return fmt.Errorf("matmul_nn and matmul_nt give different bits")
+	for _, rows := range matrixExtents(dev.Caps().Tier) {
+		for _, way := range []struct {
+			kernel string
+			b      []float32
+		}{{"matmul_nt", b}, {"matmul_nn", across}} {
+			got, err := product(dev, way.kernel, rows, repeated(a, matrixDepth, rows), way.b)
+			if err != nil {
+				return err
+			}
+			if !sameBits(got, repeated(want, matrixCols, rows)) {
+				return fmt.Errorf("%s of %d rows gives other bits than matmul_nt of %d", way.kernel, rows, matrixRows)
+			}
+		}
 	}
 	return nil
+}
+
+// matrixExtents are numbers of rows with which the products of a tier run each of their shaders,
+// beside the one for few rows: that of the test, and one more than each shader is for.
+func matrixExtents(tier Tier) []int {
+	extents := []int{matrixRows}
+	for _, kernel := range []string{"matmul_nt", "matmul_nn"} {
+		for _, v := range shaders.Variants(kernel, string(tier)) {
+			for _, most := range v.MaxSize {
+				extents = append(extents, max(matrixRows, most[1]+1))
+			}
+		}
+	}
+	slices.Sort(extents)
+	return slices.Compact(extents)
+}
+
+// repeated is x, in rows of so many numbers, again and again until there are so many rows.
+func repeated(x []float32, size, rows int) []float32 {
+	return slices.Repeat(x, (rows*size+len(x)-1)/len(x))[:rows*size]
 }
 
 // rowHalves is a row of a as matrix cores get it: times 2^up, rounded.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/shaders"
 )
 
 // cores is a device with matrix cores in plain Go. mma adds the products of a block to a
@@ -125,7 +127,13 @@ func TestMatrixSelfTest(t *testing.T) {
 				return backwards(sum, p)
 			}
 			return inOrder("", 0, 0, 0, sum, p)
-		}, "matmul_nn and matmul_nt give different bits"},
+		}, "matmul_nn of 67 rows gives other bits than matmul_nt of 67"},
+		"another order of many rows": {func(_ string, rows, _, _ int, sum float32, p []float32) float32 {
+			if rows > 1000 { // as in the shader of the largest tile
+				return backwards(sum, p)
+			}
+			return inOrder("", 0, 0, 0, sum, p)
+		}, "matmul_nt of 1025 rows gives other bits than matmul_nt of 67"},
 	} {
 		err := checkMatrices(cores{tier: TierMatrix, mma: c.mma})
 		switch {
@@ -140,6 +148,27 @@ func TestMatrixSelfTest(t *testing.T) {
 	}
 	if err := checkMatrices(cores{tier: TierWide}); err != nil {
 		t.Errorf("a tier without matrix cores is tested: %v", err)
+	}
+}
+
+// TestMatrixExtents: the self-test runs every shader of the two products of every tier of matrix cores.
+func TestMatrixExtents(t *testing.T) {
+	for _, tier := range []Tier{TierMatrix, TierMatrix8} {
+		for _, kernel := range []string{"matmul_nt", "matmul_nn"} {
+			run := map[string]bool{}
+			for _, rows := range append(matrixExtents(tier), 1) {
+				v, err := shaders.Choose(kernel, string(tier), [3]int{matrixCols, rows, 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				run[v.ID] = true
+			}
+			for _, v := range shaders.Variants(kernel, string(tier)) {
+				if !run[v.ID] {
+					t.Errorf("%s is in no part of the self-test", v.ID)
+				}
+			}
+		}
 	}
 }
 

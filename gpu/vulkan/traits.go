@@ -125,8 +125,8 @@ var tierNeeds = []struct {
 }{
 	{gpu.TierBase, "WebGPU's default limits"},
 	{gpu.TierWide, "32 KiB of workgroup memory"},
-	{gpu.TierMatrix, "VK_KHR_cooperative_matrix with blocks of 16 x 16 x 16 of f16 that are added in f32, subgroups of 32 lanes, and 32 KiB of workgroup memory"},
-	{gpu.TierMatrix8, "VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, subgroups of 8 lanes, and 32 KiB of workgroup memory"},
+	{gpu.TierMatrix, "VK_KHR_cooperative_matrix with blocks of 16 x 16 x 16 of f16 that are added in f32, f16 rounded to the nearest, subgroups of 32 lanes, and 32 KiB of workgroup memory"},
+	{gpu.TierMatrix8, "VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, f16 rounded to the nearest, subgroups of 8 lanes, and 32 KiB of workgroup memory"},
 	{gpu.TierLanes, "subgroups of 8 lanes with shuffle, and 64-bit integers"},
 }
 

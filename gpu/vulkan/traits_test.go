@@ -168,7 +168,7 @@ func TestChooseTier(t *testing.T) {
 		tier, want string
 	}{
 		{small, "T1", `no tier "T1", which --tier or RLZERO_TIER asks for: it needs 32 KiB of workgroup memory; found: subgroups of 32 lanes, 16 KiB of workgroup memory; this device offers T0`},
-		{cores, "T2x8", `no tier "T2x8", which --tier or RLZERO_TIER asks for: it needs VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, subgroups of 8 lanes, and 32 KiB of workgroup memory; found: subgroups of 32 lanes, 32 KiB of workgroup memory; this device offers T0, T1, T2`},
+		{cores, "T2x8", `no tier "T2x8", which --tier or RLZERO_TIER asks for: it needs VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, f16 rounded to the nearest, subgroups of 8 lanes, and 32 KiB of workgroup memory; found: subgroups of 32 lanes, 32 KiB of workgroup memory; this device offers T0, T1, T2`},
 		{lavapipe(), "t0", `no tier "t0", which --tier or RLZERO_TIER asks for: the tiers are T0, T1, T2, T2x8, TL; this device offers T0, T1, TL`},
 	} {
 		if _, err := chooseTier(c.p, c.tier); err == nil || err.Error() != c.want {

@@ -42,6 +42,8 @@ func TestLayout(t *testing.T) {
 		{"bufferView.buffer", unsafe.Offsetof(bufferViewCreateInfo{}.buffer), 24},
 		{"bufferView.format", unsafe.Offsetof(bufferViewCreateInfo{}.format), 32},
 		{"bufferView.offset", unsafe.Offsetof(bufferViewCreateInfo{}.offset), 40},
+		{"VkPhysicalDeviceFloatControlsProperties", unsafe.Sizeof(floatControls{}), 88},
+		{"floatControls.shaderRoundingModeRTEFloat16", unsafe.Offsetof(floatControls{}.nearest), 60},
 		{"VkPhysicalDeviceSubgroupProperties", unsafe.Sizeof(subgroupProperties{}), 32},
 		{"VkPhysicalDeviceMaintenance3Properties", unsafe.Sizeof(maintenance3Properties{}), 32},
 		{"VkPhysicalDeviceDriverProperties", unsafe.Sizeof(driverProperties{}), 536},

@@ -31,6 +31,19 @@ type subgroupSizeProperties struct {
 	stages   uint32
 }
 
+// floatControls is VkPhysicalDeviceFloatControlsProperties.
+type floatControls struct {
+	header
+	_        uint32    // denormBehaviorIndependence
+	rounding uint32    // roundingModeIndependence
+	_        [9]uint32 // infinities kept, denormals kept, denormals flushed; of 16, 32, 64 bits
+	nearest  uint32    // shaderRoundingModeRTEFloat16
+	_        [5]uint32
+}
+
+// roundTogether is VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE: numbers of all sizes round in one way.
+const roundTogether = 2
+
 type subgroupSizeInfo struct {
 	header
 	size uint32
@@ -51,7 +64,8 @@ const (
 )
 
 // Matrices is what a physical device has of matrix cores: products of f16 blocks that are
-// added in f32 by a subgroup of a size that can be chosen.
+// added in f32 by a subgroup of a size that can be chosen. It has none if shaders cannot have
+// f16 rounded to the nearest.
 type Matrices struct {
 	Blocks                   []uint32 // sides of blocks with m = n = k
 	MinSubgroup, MaxSubgroup uint32   // lanes; the sizes are the powers of two between
@@ -74,9 +88,10 @@ func (in *Instance) matrices(device physicalDevice, version uint32) Matrices {
 		}
 	}
 	sizes := &subgroupSizeProperties{header: header{sType: typeSubgroupSizeProperties}}
-	properties := properties2{header: header{sType: typeProperties2, pNext: pinned(&pin, sizes)}}
+	floats := &floatControls{header: header{sType: typeFloatControls, pNext: pinned(&pin, sizes)}}
+	properties := properties2{header: header{sType: typeProperties2, pNext: pinned(&pin, floats)}}
 	invoke(in.properties, device, uintptr(unsafe.Pointer(&properties)))
-	if sizes.stages&shaderStageCompute == 0 {
+	if sizes.stages&shaderStageCompute == 0 || floats.nearest == 0 || floats.rounding == roundTogether {
 		return Matrices{}
 	}
 	list, _ := enumerateInto(matrixProperties{header: header{sType: typeMatrixProperties}}, func(count *uint32, list *matrixProperties) Result {

@@ -54,6 +54,7 @@ const (
 	typeFloat16Features               = 1000082000
 	typeDriverProperties              = 1000196000
 	typeMemoryModelFeatures           = 1000211000
+	typeFloatControls                 = 1000197000
 	typeSubgroupSizeProperties        = 1000225000
 	typeSubgroupSizeInfo              = 1000225001
 	typeSubgroupSizeFeatures          = 1000225002

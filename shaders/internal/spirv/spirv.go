@@ -24,6 +24,8 @@ const (
 	opLine                = 8
 	opExtension           = 10
 	opMemoryModel         = 14
+	opEntryPoint          = 15
+	opExecutionMode       = 16
 	opCapability          = 17
 	opTypeArray           = 28
 	opTypeRuntimeArray    = 29
@@ -71,8 +73,12 @@ const (
 	modelVulkan           = 3
 	nonPrivate            = 0x20   // a memory operand
 	visible               = 0x6000 // semantics: MakeAvailable and MakeVisible
+	ofWorkgroup           = 0x100  // semantics: WorkgroupMemory, which naga leaves out where a subgroup waits
 	dimLine               = 0      // dimensions of images
 	dimBuffer             = 5
+	capMatrix             = 6022
+	capNearest            = 4467 // RoundingModeRTE
+	modeNearest           = 4462
 	capSampledLine        = 43
 	capSampledBuffer      = 46
 	capStorageBuffer16    = 4433 // these three naga declares with f16, which no binding has; lavapipe lacks the last
@@ -99,7 +105,7 @@ type Module struct {
 
 // least is the number of words of the instructions that the edits look into.
 var least = map[uint32]int{
-	opMemoryModel: 3, opCapability: 2, opTypeArray: 4, opTypeRuntimeArray: 3, opTypeStruct: 2, opTypePointer: 4,
+	opMemoryModel: 3, opEntryPoint: 4, opCapability: 2, opTypeArray: 4, opTypeRuntimeArray: 3, opTypeStruct: 2, opTypePointer: 4,
 	opConstant: 4, opConstantComposite: 3, opConstantNull: 3, opVariable: 4, opLoad: 4, opStore: 3, opAccessChain: 4,
 	opDecorate: 3, opTypeImage: 9, opImageFetch: 5, opCompositeConstruct: 3, opCompositeExtract: 4, opFNegate: 4, opFAdd: 5, opISub: 5, opFSub: 5,
 	opFMul: 5, opFDiv: 5, opVectorTimesScalar: 5, opDot: 5, opAll: 4, opSelect: 6, opIEqual: 5, opSelectionMerge: 3,
@@ -152,7 +158,8 @@ func (m *Module) Bytes() []byte {
 // Clean applies all edits: it removes debug text, the unused capabilities, the
 // strides of arrays that have no layout, the zero-filling of workgroup memory and the
 // loop counters, then what only they used, forbids contraction, and lets a workgroup
-// see its memory under the Vulkan memory model. Textures become texel buffers.
+// see its memory under the Vulkan memory model. Conversions to f16 round to the nearest in modules of
+// matrix cores. Textures become texel buffers.
 func (m *Module) Clean() {
 	m.removeDebug()
 	m.removeStrides()
@@ -161,7 +168,39 @@ func (m *Module) Clean() {
 	m.removeUnused()
 	m.forbidContraction()
 	m.shareMemory()
+	m.roundHalves()
 	m.useTexelBuffers()
+}
+
+// roundHalves says, in a module of matrix cores, that what is converted to f16 is rounded to
+// the nearest, ties to even; without it a driver may cut off
+// (https://registry.khronos.org/SPIR-V/specs/unified1/SPIRV.html, RoundingModeRTE).
+func (m *Module) roundHalves() {
+	matrices := func(x instruction) bool { return x.op() == opCapability && x[1] == capMatrix }
+	if !slices.ContainsFunc(m.code, matrices) {
+		return
+	}
+	var code []instruction
+	for i, x := range m.code {
+		code = append(code, x)
+		if next := m.code[min(i+1, len(m.code)-1)]; x.op() == opCapability && next.op() != opCapability {
+			code = append(code, encode(opCapability, capNearest), encode(opExtension, literal("SPV_KHR_float_controls")...))
+		}
+		if x.op() == opEntryPoint {
+			code = append(code, encode(opExecutionMode, x[2], modeNearest, 16))
+		}
+	}
+	m.code = code
+}
+
+// literal is a string as the words of an instruction.
+func literal(text string) []uint32 {
+	data := append([]byte(text), make([]byte, 4-len(text)%4)...)
+	words := make([]uint32, len(data)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	return words
 }
 
 // useTexelBuffers makes texel buffers of the one-dimensional textures that WGSL has in their
@@ -416,7 +455,7 @@ func (m *Module) shareMemory() {
 		}
 		m.code = append(m.code, x)
 		if x.op() == opConstant && wider[x[2]] != 0 {
-			m.code = append(m.code, encode(opConstant, x[1], wider[x[2]], x[3]|visible))
+			m.code = append(m.code, encode(opConstant, x[1], wider[x[2]], x[3]|visible|ofWorkgroup))
 		}
 	}
 }

@@ -159,14 +159,22 @@ func TestTexelBuffers(t *testing.T) {
 }
 
 // TestMemoryModel: under the Vulkan memory model accesses of workgroup memory and
-// barriers say that others see what is stored; under the other one nothing changes.
+// barriers say that others see what is stored, also those of a subgroup; under the other one nothing
+// changes.
 func TestMemoryModel(t *testing.T) {
+	const ofSubgroup = 0x80
+	memoryModel(t, 8|ofWorkgroup)
+	memoryModel(t, 8|ofSubgroup)
+}
+
+func memoryModel(t *testing.T, barrier uint32) {
+	t.Helper()
 	const number, shared, own, semantics = 5, 20, 21, 7
 	code := func(model uint32) []instruction {
 		return []instruction{
 			encode(opMemoryModel, 0, model),
 			encode(opTypePointer, 30, storageWorkgroup, number), encode(opTypePointer, 31, storageBuffer, number),
-			encode(opConstant, 1, semantics, 264),
+			encode(opConstant, 1, semantics, barrier),
 			encode(opVariable, 30, shared, storageWorkgroup), encode(opVariable, 31, own, storageBuffer),
 			encode(opAccessChain, 30, 40, shared, 2), encode(opAccessChain, 31, 41, own, 2),
 			encode(opLoad, number, 42, 40), encode(opStore, 41, 42), encode(opStore, 40, 42),
@@ -181,9 +189,27 @@ func TestMemoryModel(t *testing.T) {
 	want[8], want[10] = encode(opLoad, number, 42, 40, nonPrivate), encode(opStore, 40, 42, nonPrivate)
 	want[11] = encode(opControlBarrier, 2, 2, 100)
 	want[12], want[13] = encode(opMatrixLoad, 8, 43, 40, 0, 9, nonPrivate), encode(opMatrixStore, 40, 43, 0, 9, nonPrivate)
-	want = slices.Insert(want, 4, encode(opConstant, 1, 100, 264|visible))
+	want = slices.Insert(want, 4, encode(opConstant, 1, 100, barrier|visible|ofWorkgroup))
 	expect(t, m.code, want)
 	if m.header[boundWord] != 101 {
 		t.Errorf("ids are below %d, want 101", m.header[boundWord])
+	}
+}
+
+// TestRoundHalves: a module of matrix cores says how f16 is rounded, after its capabilities and after its
+// entry point; another says nothing.
+func TestRoundHalves(t *testing.T) {
+	const shader, entry = 1, 9
+	code := func(capability uint32) []instruction {
+		return []instruction{encode(opCapability, shader), encode(opCapability, capability), encode(opMemoryModel, 0, 1), encode(opEntryPoint, 5, entry, 0x6e69616d, 0)}
+	}
+	expect(t, clean(code(shader)...), code(shader))
+	want := code(capMatrix)
+	want = append(want, encode(opExecutionMode, entry, modeNearest, 16))
+	extension := instruction{7<<16 | opExtension, 0x5f565053, 0x5f52484b, 0x616f6c66, 0x6f635f74, 0x6f72746e, 0x736c} // SPV_KHR_float_controls
+	want = slices.Insert(want, 2, encode(opCapability, capNearest), extension)
+	expect(t, clean(code(capMatrix)...), want)
+	if got := text(extension[1:]); got != "SPV_KHR_float_controls" {
+		t.Errorf("%q", got)
 	}
 }
