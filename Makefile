@@ -29,8 +29,10 @@ web:
 
 # One package more at a time than there are processors, as most tests wait for a device, a browser
 # or a clock now and then. Those that take longest come first, so that none is left over at the end.
-PACKAGES := ./rl/run ./internal/blackbox ./web ./...
+PACKAGES := ./rl/run ./internal/blackbox ./web ./rl/page ./rl/cli ./model ./rl/tasks ./gpu ./verify/program ./...
 TEST := RLZERO_WANT_DEVICE=lavapipe go test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off
+
+test test-all test-webgpu test-drivers test-browser fuzz-smoke: export TMPDIR = $(shell .ci/temp)
 
 # Every package on every device found; lavapipe must be among them. What is slow and rarely
 # broken, what needs a browser and what is compared with other programs is part of test-all.
