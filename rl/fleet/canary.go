@@ -87,7 +87,7 @@ func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Re
 			return err
 		}
 		if was != classNear && f.opt.Mode == Exact {
-			f.note("worker %s draws the same tokens as this device, but their bits differ (%v): its completions are drafts, which are checked", worker, Result{j.item.ID(), r.Completions}.Differs(Result{Completions: j.done}))
+			f.note("worker %s computes almost what this device computes (%v): its completions are drafts, which are checked", worker, Result{j.item.ID(), r.Completions}.Differs(Result{Completions: j.done}))
 		}
 	default:
 		return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))

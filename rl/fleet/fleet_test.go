@@ -65,7 +65,9 @@ func TestFailures(t *testing.T) {
 					notes, counts.Refused = slices.DeleteFunc(notes, func(note string) bool { return strings.Contains(note, c.refused) }), 0
 				}
 				for _, note := range notes {
-					if want == "" || !strings.Contains(note, want) {
+					// The third item may be a canary, in which a right device may draw one other token (nearFlips).
+					near := c.name == "wrong token" && strings.Contains(note, "computes almost what this device computes (prompt 8, completion 1: token ")
+					if want == "" || !near && !strings.Contains(note, want) {
 						t.Errorf("%s, %s, %d honest: note %q", c.name, mode, others, note)
 					}
 				}
