@@ -20,6 +20,7 @@
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt
 //	infer     sample, score, tokens
+//	weights   a model made of others, by a formula over their tensors
 //	fresh     models to begin from, of random weights
 //	serve     the same over HTTP, for clients of OpenAI's API
 //	compare   whether one recipe reached more than another, by intervals over seeds and problems

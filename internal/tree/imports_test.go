@@ -19,6 +19,7 @@ var layers = []string{
 	"rl/train",
 	"rl/eval rl/fleet/local",
 	"rl/cast rl/fresh rl/infer rl/serve rl/receipt", // the lowest that know a model
+	"rl/weights",
 	"model internal/llamacpp",
 	"gpu",
 	"rl/audit rl/page", // from here on no device and no model

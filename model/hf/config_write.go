@@ -3,6 +3,7 @@ package hf
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/rlzero/rlzero/model/gguf"
@@ -57,6 +58,31 @@ func (c Config) keys(stored gguf.Type) map[string]any {
 		}
 	}
 	return out
+}
+
+// Unlike is the first key of config.json, by its name, that tells another arithmetic than that of another
+// model, with the values of both as JSON; "": there is none. Ids of tokens, the length of the context, how
+// numbers are stored, and keys that no pass reads make no difference.
+func (c Config) Unlike(other Config) (key string, own, others []byte, err error) {
+	c.Raw, other.Raw = nil, nil
+	a, b := c.keys(gguf.F32), other.keys(gguf.F32)
+	maps.Copy(b, map[string]any{"initializer_range": a["initializer_range"], "max_position_embeddings": a["max_position_embeddings"], dtypeKey: a[dtypeKey], kvDtypeKey: a[kvDtypeKey]})
+	for _, id := range tokenKeys {
+		b[id] = a[id]
+	}
+	union := maps.Clone(a)
+	maps.Copy(union, b)
+	for _, key := range slices.Sorted(maps.Keys(union)) {
+		own, err := json.Marshal(a[key])
+		if err != nil {
+			return "", nil, nil, err
+		}
+		others, err := json.Marshal(b[key])
+		if err != nil || !bytes.Equal(own, others) {
+			return key, own, others, err
+		}
+	}
+	return "", nil, nil, nil
 }
 
 // layerKeys are the keys about what differs from layer to layer. What was read and

@@ -14,8 +14,10 @@ type Argument struct {
 	Name    string   // in the usage
 	Names   []string // it is one of these names
 	Count   bool     // it is a whole number from 1 to 1000
+	Number  bool     // it is a number
 	Text    bool     // it is a text in quotes, or a fact that is text
 	Pattern bool     // it is a regular expression in quotes, in the syntax of package regexp
+	Many    bool     // of the last argument: there may be more of the same
 }
 
 // maxCount is the greatest whole number that an argument may be.
@@ -40,6 +42,9 @@ func (f Fact) Usage() string {
 	var names []string
 	for _, a := range f.Takes {
 		names = append(names, a.Name)
+		if a.Many {
+			names = append(names, "...")
+		}
 	}
 	return f.Name + "(" + strings.Join(names, ", ") + ")"
 }
@@ -50,14 +55,16 @@ func (p *Program) Calls() []Call { return slices.Clone(p.calls) }
 
 // called compiles the call of a fact: a column of the table.
 func (c *compiler) called(s *scope, n *node, f Fact) int {
-	if len(n.args) != len(f.Takes) {
+	last := len(f.Takes) - 1
+	if more := len(n.args) - len(f.Takes); more < 0 || more > 0 && !f.Takes[last].Many {
 		return c.fail(s, n.at, "%s has %s; accepted: %s", n.name, counted(len(n.args), "argument"), f.Usage())
 	}
 	call := Call{Fact: f.Name}
 	for i, a := range n.args {
-		w, wants := c.writtenOut(s, a, f.Takes[i])
+		takes := f.Takes[min(i, last)]
+		w, wants := c.writtenOut(s, a, takes)
 		if wants != "" {
-			return c.fail(s, a.at, "%s takes %s as %s", f.Usage(), wants, f.Takes[i].Name)
+			return c.fail(s, a.at, "%s takes %s as %s", f.Usage(), wants, takes.Name)
 		}
 		call.Arguments = append(call.Arguments, w)
 	}
@@ -71,9 +78,9 @@ func (c *compiler) called(s *scope, n *node, f Fact) int {
 // writtenOut reads an argument; wants says what is accepted if it is something
 // else. The argument of a definition stands for what the definition is called with.
 func (c *compiler) writtenOut(s *scope, a *node, takes Argument) (written, wants string) {
-	name, value := a.name, a.value
+	name, value, number := a.name, a.value, a.kind == literalNode
 	if i, ok := s.values[a.name]; ok && a.kind == nameNode && i >= 0 {
-		name, value = c.ops[i].name, c.ops[i].value
+		name, value, number = c.ops[i].name, c.ops[i].value, c.ops[i].kind == literalOp
 	}
 	fact, known := c.fact(name)
 	switch {
@@ -82,6 +89,11 @@ func (c *compiler) writtenOut(s *scope, a *node, takes Argument) (written, wants
 			return strconv.Itoa(int(value)), ""
 		}
 		return "", fmt.Sprintf("a whole number from 1 to %d, written out,", maxCount)
+	case takes.Number:
+		if number {
+			return strconv.FormatFloat(value, 'g', -1, 64), ""
+		}
+		return "", "a number, written out,"
 	case takes.Pattern:
 		if a.kind != textNode {
 			return "", "a regular expression in quotes"

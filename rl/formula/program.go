@@ -352,6 +352,18 @@ func (p *Program) OverGroups(name string) string {
 	})
 }
 
+// OverRows is the first operation of a part whose value at a row is read from other rows, with its
+// place; "": each row is computed from itself alone.
+func (p *Program) OverRows(name string) string {
+	return p.first(name, "is taken over several rows", func(o *op) bool {
+		switch o.kind {
+		case foldOp, othersOp, rankOp, alongOp, placeOp, pairsOp, alikeOp:
+			return true
+		}
+		return false
+	})
+}
+
 // OfSegments is the first value of a segment that a part reads, with its place; "": it
 // reads none.
 func (p *Program) OfSegments(name string) string {
