@@ -15,8 +15,8 @@
 // Order: sum = MMA(a, b, sum) from 0 over blocks of 16 k ascending (8 in T2x8), then zeros
 // up to a multiple of depth, which change nothing, then one multiplication by the inverse
 // power of two, then one addition to r, or to c in matmul_nn_acc. Within an MMA the order is
-// the device's; that it is the same for every element, tile and shader is what package gpu
-// tests when a device is opened (matrix.go).
+// the device's; that it is the same for every element and tile is what package gpu tests
+// when a device is opened, with b in f32 (matrix.go).
 //
 // mma: a workgroup has rows x cols of c, down x across subgroups with as many blocks
 // each, and goes through k in steps of depth. Both operands lie in workgroup memory as
@@ -37,6 +37,8 @@
 // 159, with 4 (kept for many rows) 616, 317, 672, 68, 179, 167; 32x32 (kept for few) 1294, 670,
 // 1429, 96, 70, 54; 16x64 1331, 690, 1424, 96, 77, 57. Steps unrolled in the text: 128x128 with
 // 8 subgroups 809, 481, 933, 92, 205, 177; the others as before.
+// AMD's compiler spills 13 registers of the 128x128 in f32 with steps of 32 (RDNA3, Mesa 25.0), so
+// there they are of 16, which no card was timed with; of the others it spills none.
 // What is left in a step is mostly the conversion of both operands, which each workgroup
 // repeats; it would go away with operands that lie in memory as f16.
 //
@@ -46,15 +48,27 @@
 //variant matmul_nt* T2 r16 tile=64,16 max=0,16 use=mma block=16 lanes=32 down=1 across=4 rows=16 cols=64 depth=64
 //variant matmul_nt* T2 r32 tile=32,32 max=2048,256 use=mma block=16 lanes=32 down=2 across=2 rows=32 cols=32 depth=64
 //variant matmul_nt* T2 r64 tile=64,64 max=0,256 max=2048,1024 use=mma block=16 lanes=32 down=2 across=2 rows=64 cols=64 depth=32
-//variant matmul_nt* T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nt T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=16
+//variant matmul_nt_bf16 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nt_q8_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nt_q4_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nt_residual* T2 r16 tile=64,16 max=0,16 use=mma block=16 lanes=32 down=1 across=4 rows=16 cols=64 depth=64
 //variant matmul_nt_residual* T2 r32 tile=32,32 max=2048,256 use=mma block=16 lanes=32 down=2 across=2 rows=32 cols=32 depth=64
 //variant matmul_nt_residual* T2 r64 tile=64,64 max=0,256 max=2048,1024 use=mma block=16 lanes=32 down=2 across=2 rows=64 cols=64 depth=32
-//variant matmul_nt_residual* T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nt_residual T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=16
+//variant matmul_nt_residual_bf16 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nt_residual_q8_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nt_residual_q4_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nn* T2 r64 tile=64,64 max=0,256 max=2048,1024 use=mma block=16 lanes=32 down=2 across=2 rows=64 cols=64 depth=32
-//variant matmul_nn* T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nn T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=16
+//variant matmul_nn_bf16 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nn_q8_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nn_q4_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nn_acc* T2 r64 tile=64,64 max=0,256 max=2048,1024 use=mma block=16 lanes=32 down=2 across=2 rows=64 cols=64 depth=32
-//variant matmul_nn_acc* T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nn_acc T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=16
+//variant matmul_nn_acc_bf16 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nn_acc_q8_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
+//variant matmul_nn_acc_q4_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nt* T2x8 r8 tile=32,8 max=0,8 use=mma block=8 lanes=8 down=1 across=4 rows=8 cols=32 depth=32
 //variant matmul_nt* T2x8 r32 tile=32,32 use=mma block=8 lanes=8 down=2 across=2 rows=32 cols=32 depth=16
 //variant matmul_nt_residual* T2x8 r8 tile=32,8 max=0,8 use=mma block=8 lanes=8 down=1 across=4 rows=8 cols=32 depth=32

@@ -97,7 +97,7 @@ func TestResident(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(os.Args[0], "-test.run=^TestResident$", "-test.timeout=60m")
-			cmd.Env = append(os.Environ(), residentCase+"="+w.name, "RLZERO_DEVICE="+caps.ID, "RLZERO_TIER="+string(caps.Tier))
+			cmd.Env = append(os.Environ(), residentCase+"="+w.name, "GOGC=100", "RLZERO_DEVICE="+caps.ID, "RLZERO_TIER="+string(caps.Tier))
 			out, err := cmd.Output()
 			var r resident
 			line, _, _ := strings.Cut(string(out), "\n")

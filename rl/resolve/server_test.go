@@ -98,6 +98,11 @@ func TestServers(t *testing.T) {
 	if _, err := Open(&large, nil); err == nil || !strings.Contains(err.Error(), "stage.rl.prompts_per_step: a step plays 72 episodes at once; accepted: at most 64, since each may have a process of a server of tools") {
 		t.Errorf("a step that is too large: %v", err)
 	}
+	large.Stages[0].RL.PromptsPerStep = resolved.Stages[0].RL.PromptsPerStep
+	large.Stages[0].Best.Every, large.Stages[0].Best.Problems = 4, 65
+	if _, err := Open(&large, nil); err == nil || !strings.Contains(err.Error(), "stage.rl.best.problems: a contest with the best policy plays 65 episodes at once; accepted: at most 64") {
+		t.Errorf("a contest that is too large: %v", err)
+	}
 	large.Stages, large.Task.EvalSamples = resolved.Stages, 9
 	if _, err := Open(&large, nil); err == nil || !strings.Contains(err.Error(), "task.eval_problems: an evaluation plays 72 episodes at once; accepted: at most 64") {
 		t.Errorf("an evaluation that is too large: %v", err)

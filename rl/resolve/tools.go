@@ -105,6 +105,9 @@ func tooMany(r *recipe.Recipe, most int, since, another string) (key string, err
 			if n := st.RL.PromptsPerStep * st.RL.GroupSize; n > most {
 				return fmt.Sprintf("stage.%d.prompts_per_step", i), refused("a step", n, "prompts_per_step or group_size")
 			}
+			if n := st.Best.Problems; st.Best.Every > 0 && n > most {
+				return fmt.Sprintf("stage.%d.best.problems", i), refused("a contest with the best policy", n, "best.problems")
+			}
 		}
 	}
 	if n := r.Task.EvalProblems * r.Task.EvalSamples; n > most {

@@ -115,7 +115,12 @@ func atOnce(episodes []*episode, do func(*episode) error) error {
 		work.Go(func() { errs[i] = do(e) })
 	}
 	work.Wait()
-	return errors.Join(errs...)
+	for _, err := range errs {
+		if err != nil { // the others are most often the same
+			return err
+		}
+	}
+	return nil
 }
 
 // begin begins an episode. The error is of the journal, and ends the run.

@@ -262,6 +262,7 @@ func TestRowsDraw(t *testing.T) {
 	}
 	st.Sources = st.Sources[1:]
 	rows.kept["failed"] = nil
+	st.Sources[0].Share = 1 // so that the stage has no other prompts
 	if got := rows.draw(st, 4, at); got != nil || rows.supplied(0) != nil {
 		t.Errorf("of none: %v", got)
 	}

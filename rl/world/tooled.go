@@ -185,7 +185,7 @@ func (e *tooledEpisode) CatchUp(ctx context.Context, t *Turn) error {
 	if t == nil || !slices.ContainsFunc(e.sessions, func(s Session) bool { _, starts := s.(Starter); return starts }) {
 		return nil
 	}
-	for n, c := range e.calls(*t) {
+	for n, c := range e.foreseen(*t) {
 		i := e.tool(c.Tool)
 		if i < 0 || c.Mistake != "" || e.kept(i) && e.journal.Knows(e.asked(i, c, t.At, n+1)) {
 			continue
@@ -197,6 +197,17 @@ func (e *tooledEpisode) CatchUp(ctx context.Context, t *Turn) error {
 		}
 	}
 	return nil
+}
+
+// foreseen are the calls of a turn; none if reading them panics, which Step then does too: that is what the policy wrote,
+// and no fault of catching up.
+func (e *tooledEpisode) foreseen(t Turn) (calls []Call) {
+	defer func() {
+		if recover() != nil {
+			calls = nil
+		}
+	}()
+	return e.calls(t)
 }
 
 // tool is the place of the tool with a name; less than 0: there is none.

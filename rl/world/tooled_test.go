@@ -293,3 +293,22 @@ func TestJournalKeepsWhatIsRead(t *testing.T) {
 		t.Errorf("%+v, %v, %v", r, answers, err)
 	}
 }
+
+// TestCatchUpUnread: a turn whose calls cannot be read is met by Step, not by what comes before it.
+func TestCatchUpUnread(t *testing.T) {
+	e := &tooledEpisode{Tooled: Tooled{Read: func(string, []Spec) []Call { panic("unreadable") }}, sessions: []Session{startsLate{}}}
+	if err := e.CatchUp(t.Context(), &Turn{Text: "x", At: 1}); err != nil {
+		t.Error(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Step reads it")
+		}
+	}()
+	e.Step(t.Context(), Turn{Text: "x", At: 1})
+}
+
+// startsLate is a session that cannot catch up.
+type startsLate struct{ Session }
+
+func (startsLate) CatchUp(context.Context) error { return errors.New("gone") }

@@ -197,7 +197,7 @@ func (h Hello) Most() int { return maxProcesses * h.AtOnce }
 // programs are the processes of a program.
 type programs struct {
 	command Command
-	clock   time.Duration         // that a process has until its first line
+	clock   time.Duration         // that a process has until its first line, for each answer to rows, and, besides a turn, to begin the canary
 	hello   atomic.Pointer[Hello] // nil: none has been started
 
 	mu      sync.Mutex
@@ -262,8 +262,6 @@ func (s *programs) room(alone bool) (p *process, id string, came chan struct{}, 
 		return nil, "", s.came, nil
 	case len(s.shared)+s.coming < maxProcesses:
 		s.coming++
-	case hello == nil:
-		return nil, "", nil, fmt.Errorf("%w: %d processes are starting", world.ErrUnable, maxProcesses)
 	default:
 		return nil, "", nil, fmt.Errorf("%w: %d processes hold as many episodes as they can, at_once = %d each; accepted: at most that many, so a larger at_once or smaller steps", world.ErrUnable, maxProcesses, hello.AtOnce)
 	}

@@ -19,8 +19,8 @@ type Listed struct {
 	Schema json.RawMessage `json:"inputSchema"`
 }
 
-// StartClock is how long a program may take until its first line, and for its rows or the list of its tools, in time
-// that this process runs.
+// StartClock is how long a program may take until its first line, for each answer to rows, and for the list of its
+// tools, in time that this process runs.
 const StartClock = time.Minute
 
 // MostTalks is how many episodes may have a process of a server at once.

@@ -610,9 +610,12 @@ func TestClocks(t *testing.T) {
 	if _, err := s.List(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it does not begin within 300ms") {
 		t.Errorf("a server: %v", err)
 	}
+	if testing.Short() { // what follows waits for seconds, as a busy machine may take one to begin
+		return
+	}
 	s = server(t, "mute=tools/list")
-	s.clock = 2 * time.Second // in which it begins
-	if _, err := s.List(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it does not list its tools within 2s") {
+	s.clock = 10 * time.Second // in which it begins
+	if _, err := s.List(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it does not list its tools within 10s") {
 		t.Errorf("the tools of a server: %v", err)
 	}
 }
