@@ -225,8 +225,9 @@ func (b *batch) foreseen(views []rollout.View) (measured, error) {
 
 // recorded says whether the beginning of the step recorded all that the method reads of now.
 func (b *batch) recorded() bool {
+	needs := b.s.method.Needs()
 	for _, f := range suppliers {
-		if f.token != nil && f.token.recorded == nil && slices.Contains(b.s.method.Needs(), f.fact) {
+		if f.token != nil && f.token.recorded == nil && slices.Contains(needs, f.fact) {
 			return false
 		}
 	}
@@ -256,8 +257,9 @@ func (b *batch) taught(members []member, weights []learn.Weights) []learn.Weight
 
 // addNow adds the facts of now to a table, from the statistics of its members.
 func (b *batch) addNow(t *formula.Table, members []member, stats []seq.Stats) error {
+	needs := b.s.method.Needs()
 	for _, f := range suppliers {
-		if f.token == nil || !slices.Contains(b.s.method.Needs(), f.fact) {
+		if f.token == nil || !slices.Contains(needs, f.fact) {
 			continue
 		}
 		c := formula.Column{Level: formula.Token, V: make([]float64, t.Size(formula.Token))}
