@@ -7,7 +7,7 @@ type product struct{ m, n, k, pad int }
 var products = []product{
 	{1, 8, 8, 0}, {1, 104, 136, 8}, {2, 24, 40, 0}, {3, 96, 96, 8}, {5, 40, 136, 0},
 	{8, 24, 8, 0}, {16, 96, 40, 8}, {17, 8, 40, 0}, {33, 104, 96, 0}, {64, 64, 64, 0},
-	{2, 16, 1544, 0}, {130, 40, 72, 8}, {264, 24, 40, 0},
+	{2, 16, 1544, 0}, {130, 40, 72, 8}, {264, 24, 40, 0}, {1030, 24, 40, 8},
 	{17, 776, 136, 0}, // b has more than 98,304 numbers: TL takes its workgroups down the columns, in two rows of them or more
 }
 
