@@ -89,18 +89,29 @@ func typeNames(types []hf.GGUFType) []string {
 	return names
 }
 
-// exportType is what --type asks for. Only GGUF has types of blocks.
+// plainTypes are the types of Hugging Face folders: only GGUF has types of blocks.
+func plainTypes() []hf.GGUFType {
+	return slices.DeleteFunc(slices.Clone(hf.GGUFTypes), func(t hf.GGUFType) bool { n, _ := t.Type.Block(); return n > 1 })
+}
+
+// exportType is what --type asks for.
 func exportType(c *cli.Context, format string) (hf.GGUFType, error) {
-	name, types := cmp.Or(c.String("type"), "f32"), slices.Clone(hf.GGUFTypes)
-	if format != "gguf" {
-		types = slices.DeleteFunc(types, func(t hf.GGUFType) bool { n, _ := t.Type.Block(); return n > 1 })
-	} else if !c.IsSet("type") {
-		name = "f16"
+	name, types := cmp.Or(c.String("type"), "f32"), plainTypes()
+	if format == "gguf" {
+		types = hf.GGUFTypes
+		if !c.IsSet("type") {
+			name = "f16"
+		}
 	}
+	return typeNamed(name, types, "--format "+format)
+}
+
+// typeNamed is the value of --type, which goes with something.
+func typeNamed(name string, types []hf.GGUFType, with string) (hf.GGUFType, error) {
 	if i := slices.IndexFunc(types, func(t hf.GGUFType) bool { return t.Name == name }); i >= 0 {
 		return types[i], nil
 	}
-	return hf.GGUFType{}, badValue("type", name, "%s for --format %s", strings.Join(typeNames(types), ", "), format)
+	return hf.GGUFType{}, badValue("type", name, "%s for %s", strings.Join(typeNames(types), ", "), with)
 }
 
 func export(c *cli.Context) error {

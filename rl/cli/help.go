@@ -28,7 +28,7 @@ func commands() []*cli.Command {
 	}{
 		{"Train and watch", []*cli.Command{trainCommand(), compareCommand(), recipesCommand(), pageCommand(), showCommand(), rowsCommand(), watchCommand(),
 			reportCommand(), metricsCommand(), receiptCommand(), workersCommand()}},
-		{"Models", []*cli.Command{modelCommand(), fitCommand(), chatCommand(), sampleCommand(), evalCommand(), scoreCommand(), serveCommand(), exportCommand(), inspectCommand()}},
+		{"Models", []*cli.Command{modelCommand(), weightsCommand(), fitCommand(), chatCommand(), sampleCommand(), evalCommand(), scoreCommand(), serveCommand(), exportCommand(), inspectCommand()}},
 		{"Data and rewards", []*cli.Command{tasksCommand(), worldsCommand(), toolsCommand(), verifiersCommand(), verifyCommand(), judgeCommand(), auditCommand(), formulasCommand(), algorithmsCommand()}},
 		{"This machine", []*cli.Command{devicesCommand(), doctorCommand(), benchCommand(), workerCommand()}},
 		{"The program", []*cli.Command{versionCommand(), completionCommand(), manCommand()}},

@@ -107,7 +107,7 @@ func (b *Blend) reads(names []string) error {
 	}
 	for _, name := range names {
 		if !read[name] {
-			return fmt.Errorf("%s: the formula does not read the model %s; accepted: a formula that reads every model", result, name)
+			return hint.With(fmt.Errorf("%s: the formula does not read the model %s; accepted: a formula that reads every model", result, name), "leave out %s=MODEL", name)
 		}
 	}
 	return nil
