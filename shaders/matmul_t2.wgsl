@@ -39,6 +39,7 @@
 // 8 subgroups 809, 481, 933, 92, 205, 177; the others as before.
 // AMD's compiler spills 13 registers of the 128x128 in f32 with steps of 32 (RDNA3, Mesa 25.0), so
 // there they are of 16, which no card was timed with; of the others it spills none.
+// matmul_nt_residual has few columns in models, where 32x32 is as fast for few rows as 16x64.
 // What is left in a step is mostly the conversion of both operands, which each workgroup
 // repeats; it would go away with operands that lie in memory as f16.
 //
@@ -52,8 +53,7 @@
 //variant matmul_nt_bf16 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nt_q8_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nt_q4_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
-//variant matmul_nt_residual* T2 r16 tile=64,16 max=0,16 use=mma block=16 lanes=32 down=1 across=4 rows=16 cols=64 depth=64
-//variant matmul_nt_residual* T2 r32 tile=32,32 max=2048,256 use=mma block=16 lanes=32 down=2 across=2 rows=32 cols=32 depth=64
+//variant matmul_nt_residual* T2 r32 tile=32,32 max=0,16 max=2048,256 use=mma block=16 lanes=32 down=2 across=2 rows=32 cols=32 depth=64
 //variant matmul_nt_residual* T2 r64 tile=64,64 max=0,256 max=2048,1024 use=mma block=16 lanes=32 down=2 across=2 rows=64 cols=64 depth=32
 //variant matmul_nt_residual T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=16
 //variant matmul_nt_residual_bf16 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
@@ -71,8 +71,7 @@
 //variant matmul_nn_acc_q4_0 T2 r128 tile=128,128 use=mma block=16 lanes=32 down=2 across=2 rows=128 cols=128 depth=32
 //variant matmul_nt* T2x8 r8 tile=32,8 max=0,8 use=mma block=8 lanes=8 down=1 across=4 rows=8 cols=32 depth=32
 //variant matmul_nt* T2x8 r32 tile=32,32 use=mma block=8 lanes=8 down=2 across=2 rows=32 cols=32 depth=16
-//variant matmul_nt_residual* T2x8 r8 tile=32,8 max=0,8 use=mma block=8 lanes=8 down=1 across=4 rows=8 cols=32 depth=32
-//variant matmul_nt_residual* T2x8 r32 tile=32,32 use=mma block=8 lanes=8 down=2 across=2 rows=32 cols=32 depth=16
+//variant matmul_nt_residual* T2x8 tile=32,32 use=mma block=8 lanes=8 down=2 across=2 rows=32 cols=32 depth=16
 //variant matmul_nn* T2x8 tile=32,32 use=mma block=8 lanes=8 down=2 across=2 rows=32 cols=32 depth=16
 //variant matmul_nn_acc* T2x8 tile=32,32 use=mma block=8 lanes=8 down=2 across=2 rows=32 cols=32 depth=16
 
@@ -104,6 +103,18 @@ fn exponent(i: u32) -> u32 { return clamp(atomicLoad(&greatest[i]) >> 23u, 23u, 
 // The nearest f16, ties to even: package spirv has the module round so. What is below 2^-14 once it
 // has 11 bits, so below 2^-14 - 2^-26, becomes 0.
 fn halves(v: vec4<f32>) -> vec4<f16> { return vec4<f16>(select(v, vec4<f32>(), abs(v) < vec4<f32>(0x1.ffep-15))); }
+// put brings a block into c, from place start of block to row i0 of the tile at m0 and to column n0. As a function it stands
+// once in a module.
+fn put(m0: u32, i0: u32, n0: u32, start: u32, lane: u32) {
+  for (var e = lane; e < {{$block}}u; e += {{.lanes}}u) {
+    let i = i0 + e / {{.block}}u;
+    let n = n0 + e % {{.block}}u;
+    if (m0 + i < pc.M && n < pc.N) {
+      let at = (m0 + i) * pc.ldc + n;
+      c[at] = {{if eq .Kernel "matmul_nt_residual"}}r[at] + {{else if eq .Kernel "matmul_nn_acc"}}c[at] + {{end}}block[start + e] * bitcast<f32>((exponent(i) - 22u) << 23u);
+    }
+  }
+}
 @compute @workgroup_size({{$threads}})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32, @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_invocation_id) lane: u32) {
   let m0 = group.y * {{.rows}}u;
@@ -159,14 +170,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $i := seq $each}}{{range $j := seq $wide}}  subgroupBarrier();
   coopStoreT(c{{$i}}_{{$j}}, &block[subgroup * {{$block}}u], {{$.block}}u);
   subgroupBarrier();
-  for (var e = lane; e < {{$block}}u; e += {{$.lanes}}u) {
-    let i = i0 + {{mul $i $.block}}u + e / {{$.block}}u;
-    let n = n0 + j0 + {{mul $j $.block}}u + e % {{$.block}}u;
-    if (m0 + i < pc.M && n < pc.N) {
-      let at = (m0 + i) * pc.ldc + n;
-      c[at] = {{if eq $.Kernel "matmul_nt_residual"}}r[at] + {{else if eq $.Kernel "matmul_nn_acc"}}c[at] + {{end}}block[subgroup * {{$block}}u + e] * bitcast<f32>((exponent(i) - 22u) << 23u);
-    }
-  }
+  put(m0, i0 + {{mul $i $.block}}u, n0 + j0 + {{mul $j $.block}}u, subgroup * {{$block}}u, lane);
 {{end}}{{end}}}
 {{end}}
 
