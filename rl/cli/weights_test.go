@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -77,6 +78,21 @@ func TestWeights(t *testing.T) {
 	}
 	if code, _, stderr := rlzero(t, "sample", out, "--greedy", "--prompt", "a", "--max-tokens", "2", "--device", "ref"); code != 0 {
 		t.Error(stderr)
+	}
+
+	packed, again := filepath.Join(t.TempDir(), "packed"), filepath.Join(t.TempDir(), "again")
+	if code, _, stderr := rlzero(t, "export", two, "--format", "gguf", "--type", "f32", "--out", packed); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := rlzero(t, "weights", "(a + b)/2", "a="+one, "b="+filepath.Join(packed, "model-f32.gguf"), "--out", again); code != 0 {
+		t.Fatal(stderr)
+	}
+	want, err := os.ReadFile(filepath.Join(out, hf.WeightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := os.ReadFile(filepath.Join(again, hf.WeightsFile)); err != nil || !bytes.Equal(same, want) {
+		t.Errorf("with b as a .gguf file the weights are others, or cannot be read: %v", err)
 	}
 
 	half := filepath.Join(t.TempDir(), "half")
