@@ -116,9 +116,13 @@ var sampleRows = map[string][]string{
 	"number extract=last_line": {`{"question":"What is 13 + 11?","answer":"24"}`, `{"question":"Half of 15?","answer":"7.5"}`},
 	"ordering":                 {`{"question":"Sort: c, a, b","answer":"a, b, c"}`, `{"question":"Sort: z, x, y","answer":"x, y, z"}`},
 	"regex":                    {`{"question":"A word of three letters.","pattern":"[a-z]{3}"}`},
-	"rouge_1":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
-	"rouge_2":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
-	"rouge_l":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
+	"retrieval": {
+		`{"question":"We spoke of the Colosseum. Which land has its city as the capital?","documents":["Paris is the capital of France","Rome is the capital of Italy","Oslo is the capital of Norway"],"gold":"Rome is the capital of Italy"}`,
+		`{"question":"And which river runs through it?","documents":["the Danube runs through Vienna","the Seine runs through Paris","the Tiber runs through Rome"],"gold":["the Seine runs through Paris"]}`,
+	},
+	"rouge_1": {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
+	"rouge_2": {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
+	"rouge_l": {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
 	"sql": {
 		`{"question":"How many?","schema":"CREATE TABLE item (name, stock)","rows":{"item":[["pen",3],["ink",5]]},"answer":"SELECT count(*) FROM item"}`,
 		`{"question":"Which are out?","schema":"CREATE TABLE item (name, stock)","rows":{"item":[["pen",3],["ink",0]]},"answer":"SELECT name FROM item WHERE stock = 0"}`,

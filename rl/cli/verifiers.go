@@ -17,7 +17,7 @@ var verifierGroups = []struct {
 	title string
 	names []string
 }{
-	{"answers", []string{"math", "number", "gsm8k", "multiple_choice", "exact", "json_equal", "countdown", "iou", "ordering"}},
+	{"answers", []string{"math", "number", "gsm8k", "multiple_choice", "exact", "json_equal", "countdown", "iou", "ordering", "retrieval"}},
 	{"formats", []string{"format", "regex", "json_schema", "tool_call"}},
 	{"text metrics", []string{"squad_exact", "f1", "edit_similarity", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l"}},
 	{"programs", []string{"code:python", "code:javascript", "code:wasm", "sql"}},

@@ -94,11 +94,19 @@ func messagesOf(said []world.Message) []chat.Message {
 }
 
 // Played is a problem with an episode to imitate: the turns, with their end tokens, are learned,
-// and what the world says between them is read.
-func (r *Renderer) Played(row verify.Problem, p world.Played) (chat.Lesson, error) {
+// and what the world says between them is read. The problem is asked in another way unless that is "", see
+// [Renderer.Asked]; the error is also for a world that says something before the first turn.
+func (r *Renderer) Played(row verify.Problem, asked string, p world.Played) (chat.Lesson, error) {
 	var l chat.Lesson
 	var err error
-	l.IDs, err = r.Begin(row, p.Opening)
+	switch {
+	case asked == "":
+		l.IDs, err = r.Begin(row, p.Opening)
+	case len(p.Opening) > 0:
+		return l, fmt.Errorf("the world says something before the first turn, so the problem cannot be asked in another way")
+	default:
+		l.IDs, err = r.Asked(row, asked)
+	}
 	for i, turn := range p.Turns {
 		if err != nil {
 			return l, err

@@ -39,7 +39,7 @@ func TestTaskWithoutDemonstrations(t *testing.T) {
 		{"max_prompt_tokens = 200\n", "", "r.toml:5:1: task.max_prompt_tokens is missing: the prompts of task gcd have no fixed length"},
 		{"max_completion_tokens = 64\n", "", "stage.rl.sampling.max_completion_tokens is missing: the answers of task gcd have no fixed length"},
 		{`path = "some-folder"`, "family = \"qwen3\"\nlayers = 1\nwidth = 8\nheads = 1\nmlp = 8", "r.toml:2:2: model.path is missing: task gcd has no vocabulary for a model from random weights"},
-		{`kind = "rl"`, "kind = \"sft\"\n[[stage]]\nkind = \"rl\"", `r.toml:11:1: stage.sft.kind = "sft" needs demonstrations, which task gcd does not have: leave the stage out, use one of the tasks chain_sum, composition, countdown, countdown_search, critic, forms, grid, guess, library, mixture, nim, program, repair, rooms, shop, sums, tictactoe, trace, or give rows with task.data`},
+		{`kind = "rl"`, "kind = \"sft\"\n[[stage]]\nkind = \"rl\"", `r.toml:11:1: stage.sft.kind = "sft" needs demonstrations, which task gcd does not have: leave the stage out, use one of the tasks chain_sum, composition, countdown, countdown_search, critic, forms, grid, guess, library, mixture, nim, program, repair, rewrite, rooms, shop, sums, tictactoe, trace, or give rows with task.data`},
 		{"kind = \"rl\"\n[stage.sampling]\nmax_completion_tokens = 64", `kind = "eval"`, "the recipe of a task such as gcd needs a stage of kind rl with sampling.max_completion_tokens"},
 		{"max_value = 500", "max_value = 1", "task.settings.max_value = 1 is out of range; accepted: a whole number from 2 to 1000000"},
 		{"max_value = 500", "min_value = 50\nmax_value = 40", "task.settings.max_value = 40 is out of range; accepted: a whole number from 2 to 1000000, not below min_value = 50"},

@@ -503,7 +503,8 @@ type SFT struct {
 
 	// teach the policy what a hint is, for a later second_chance.show: the question of some
 	// demonstrations, with members of the row in braces, such as "{answer} {question}". The demonstration
-	// after a hint is always right, so a problem without a right demonstration gets no hint; "": no hints
+	// after a hint is always right, so a problem without a right demonstration gets no hint; of a task that is
+	// played in turns it is an episode of the best player; "": no hints
 	Show string `toml:"show"`
 
 	// with show: share of the demonstrations with a hint

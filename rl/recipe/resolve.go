@@ -458,9 +458,6 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not just a number", s.Name)
 	}
-	if task.Episodic() != nil && s.Kind == KindSFT && s.SFT.Show != "" {
-		d.Fail(at.With("show"), "%s does not go with task %s, whose demonstrations are episodes of several turns: leave it out", d.Name(at.With("show")), task.Name)
-	}
 	if s.Kind == KindSFT && s.SFT.Show == "" && s.SFT.ShowShare != stageDefaults(KindSFT).ShowShare { // a resolved recipe has the default
 		p := at.With("show_share")
 		d.Fail(p, "%s = %v would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out", d.Name(p), s.SFT.ShowShare)

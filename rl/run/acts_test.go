@@ -113,11 +113,13 @@ var staysPut = map[string]string{
 	"cooper trains":      "later stages pay by the head that the stage trains",
 	"reward-math trains": "as cooper",
 	"qwen-math trains":   "as cooper",
+	"prorag trains":      "as cooper",
+	"prorag tree":        "the method of its stage reads nodes",
 	"reward-math truth":  "it is measured, and never paid",
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -134,9 +136,10 @@ var easyOnes = map[string]struct{ from, task string }{
 	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
 	"coderl-plus":      {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
 	"program":          {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
+	"rewrite":          {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
 	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
-	"library":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
+	"library":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
 }
 
 // TestActs takes two steps of every stage of the recipes of published systems, with a tiny

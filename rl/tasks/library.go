@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/bm25"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/world"
@@ -36,6 +38,15 @@ documents say something else about things of the chain, or the same about others
 both the thing and the relation of a step, so a search for both finds it first. One problem in 16 is held
 out, chosen by the CRC-32 of the question with all documents.
 
+With lies a search shows, with that chance, documents that are not of the chain in place of those that fit.
+
+With judged a turn after a search begins with + or -, which says whether what was shown is of use: + where a
+document of the chain is among it. What follows the mark is the turn. Best play searches again after -.
+
+With talk the question is the last of a conversation, in which i stands for what was answered last and s for
+what was asked about last: 7 k 12 . i m: asks for the m of 12, and 7 k 12 . s m: for that of 7. What was
+answered before the question is in no document.
+
 Right: the answer is the last thing of the chain, as the verifier number says with plain = true. Wrong:
 another answer, one that is cut off, or none.
 
@@ -44,11 +55,14 @@ for a thing and a relation, and the answers with a thing, all alike. With t thin
 right with probability (1 - (r/(r + 1))^turns)/t, since an answer ends the episode.
 
 Demonstrations: with probability searched they search for each step; otherwise they answer at once with any
-thing.
+thing. Their marks are drawn, + and - alike, and they go on by them: after + from the last thing of the first
+document, after - with the same search. The last turn is an answer.
 
 The reward of the answer is its score, and that of a search is 0. Facts of a turn: calls, the number of its
 calls; calls_failed, how many of them were told ?; found, how many documents of the chain it is the first to
-show.
+show. With judged also judged, 1 where it begins with a mark that is due; approved, 1 where that is +; useful, 1
+where what was shown before it has a document of the chain. With talk also overlap, of a turn with a call: the F1 of
+its words with the question as it would stand alone, the thing and the first relation.
 
 ` + describeSettings(defaultLibrary()),
 		New: func() Task { return defaultLibrary() },
@@ -79,6 +93,9 @@ type library struct {
 	Results   int     `toml:"show" range:"[1,5]" about:"documents that a search shows, at most"`
 	Most      int     `toml:"turns" range:"[2,10]" about:"turns in an episode, the answer among them; more than hops"`
 	Searched  float64 `toml:"searched" range:"[0,1]" about:"share of the demonstrations that search"`
+	Lies      float64 `toml:"lies" range:"[0,1]" about:"chance that a search shows documents that are not of the chain"`
+	Judged    bool    `toml:"judged" about:"a turn after a search begins with + or -, a judgement of what was shown"`
+	Talk      int     `toml:"talk" range:"[0,2]" about:"questions of a conversation before the one that is asked"`
 }
 
 var _ interface {
@@ -102,6 +119,9 @@ func (l *library) Validate() error {
 	}
 	if most := l.Things*l.Relations/2 - l.Hops; l.Noise > most { // so that documents are found at once that nothing is said against
 		return outOfRange("noise", l.Noise, fmt.Sprintf("at most half of things relations, less hops = %d", most))
+	}
+	if l.Lies > 0 && l.Noise == 0 {
+		return outOfRange("noise", l.Noise, "at least 1 where a search may show what is not of the chain")
 	}
 	return probe(l.attempt)
 }
@@ -129,28 +149,38 @@ func (l *library) Draw(r *random.Rand, split Split) verify.Problem { return draw
 // attempt makes the chain, and then documents until there are enough. One that would make a search for a
 // step of the chain find two is left out, and so is a second one about the same.
 func (l *library) attempt(r *random.Rand) (verify.Problem, bool) {
-	things := r.Shuffled(l.Things)[:l.Hops+1]
-	var chain []fact
-	question := strconv.Itoa(things[0])
-	for i := range l.Hops {
-		relation := relationNames[r.Between(0, l.Relations-1)]
-		for i > 0 && relation == chain[i-1].relation {
-			relation = relationNames[r.Between(0, l.Relations-1)]
+	things := r.Shuffled(l.Things)[:l.Talk+l.Hops+1]
+	question, about, last := strconv.Itoa(things[0]), things[0], byte(0)
+	for i := range l.Talk {
+		last = l.relation(r, last)
+		question += fmt.Sprintf(" %c %d .", last, things[i+1])
+		if r.Chance(0.5) {
+			question, about = question+" "+forAnswer, things[i+1]
+		} else {
+			question += " " + forSubject
 		}
-		chain = append(chain, fact{things[i], relation, things[i+1]})
-		question += " " + string(relation)
+	}
+	told := things[:l.Talk+1]
+	things = append([]int{about}, things[l.Talk+1:]...)
+	var chain []fact
+	for i := range l.Hops {
+		last = l.relation(r, last)
+		chain = append(chain, fact{things[i], last, things[i+1]})
+		question += " " + string(last)
 	}
 	documents := slices.Clone(chain)
 	for len(documents) < l.Hops+l.Noise {
 		step := pick(r, chain)
 		f := fact{r.Between(0, l.Things-1), relationNames[r.Between(0, l.Relations-1)], r.Between(0, l.Things-1)}
-		switch r.Between(0, 2) {
+		switch r.Between(0, 2+min(1, l.Talk)) {
 		case 0:
 			f.thing = step.thing
 		case 1:
 			f.relation = step.relation
-		default:
+		case 2:
 			f.other = step.thing
+		default: // what the question would be about if i and s were read otherwise
+			f.thing, f.relation = pick(r, told), chain[0].relation
 		}
 		clashes := slices.ContainsFunc(chain, func(c fact) bool { return f.has(c.thing, c.relation) }) ||
 			slices.ContainsFunc(documents, func(d fact) bool { return d.thing == f.thing && d.relation == f.relation })
@@ -168,12 +198,48 @@ func (l *library) attempt(r *random.Rand) (verify.Problem, bool) {
 		steps[i] = f.String()
 	}
 	question += ":"
+	more := map[string]any{"documents": texts, "chain": steps}
+	if l.Lies > 0 {
+		more["lies"] = l.Lies
+	}
 	return verify.Problem{
 		ID:       question + " " + strings.Join(texts, ", "),
 		Question: question,
 		Answer:   strconv.Itoa(things[l.Hops]),
-		Metadata: metadata(map[string]any{"documents": texts, "chain": steps}),
+		Metadata: metadata(more),
 	}, true
+}
+
+// Words of a conversation: for what was answered last, and for what was asked about last.
+const forAnswer, forSubject = "i", "s"
+
+// relation is one that is not the last.
+func (l *library) relation(r *random.Rand, last byte) byte {
+	for {
+		if relation := relationNames[r.Between(0, l.Relations-1)]; relation != last {
+			return relation
+		}
+	}
+}
+
+// asks is what a question is about, and the relations that it follows from there.
+func asks(question string) (about string, relations []string) {
+	said := ""
+	for part := range strings.SplitSeq(strings.TrimSuffix(question, ":"), ".") {
+		words := strings.Fields(part)
+		if len(words) == 0 {
+			return "", nil // it is another world
+		}
+		switch words[0] {
+		case forAnswer:
+			about = said
+		case forSubject:
+		default:
+			about = words[0]
+		}
+		relations, said = words[1:], words[len(words)-1]
+	}
+	return about, relations
 }
 
 // Verify implements [Task]: the answer of a turn without calls.
@@ -201,73 +267,185 @@ func (l *library) Begin(ctx context.Context, row verify.Problem, dice *random.Ra
 	if err != nil {
 		return nil, world.Reply{}, fmt.Errorf("task library: row %q: %w", row.ID, err)
 	}
-	e, first, err := world.Tooled{Tools: []world.Tool{search}, Judge: l.Verify, Mistake: unread}.Begin(ctx, row, dice)
-	return &reading{e, chain}, first, err
+	var tool world.Tool = search
+	var lies float64
+	if there, err := row.Field("lies", &lies); err != nil {
+		return nil, world.Reply{}, fmt.Errorf("task library: row %q: %w", row.ID, err)
+	} else if there {
+		others := slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return slices.Contains(chain, d) })
+		tool = liar{search, lies, others, l.Results, dice}
+	}
+	e, first, err := world.Tooled{Tools: []world.Tool{tool}, Judge: l.Verify, Mistake: unread}.Begin(ctx, row, dice)
+	return &reading{Episode: e, library: l, chain: chain, unseen: chain}, first, err
+}
+
+// liar is a search that shows other documents, by chance.
+type liar struct {
+	tools.Search
+	chance float64
+	others []string
+	show   int
+	dice   *random.Rand
+}
+
+// Open implements [world.Tool].
+func (s liar) Open(context.Context, verify.Problem) (world.Session, error) { return s, nil }
+
+// Call implements [world.Session].
+func (s liar) Call(ctx context.Context, args json.RawMessage) (world.Answer, error) {
+	a, err := s.Search.Call(ctx, args)
+	if err != nil || !s.dice.Chance(s.chance) {
+		return a, err
+	}
+	var said []string
+	for _, i := range s.dice.Shuffled(len(s.others))[:min(s.show, len(s.others))] {
+		said = append(said, s.others[i])
+	}
+	return world.Answer{Text: strings.Join(said, "\n")}, nil
 }
 
 // reading is an episode of library.
 type reading struct {
 	world.Episode
-	unseen []string // documents of the chain
+	*library
+	chain  []string // its documents
+	unseen []string // those that no search has shown
+	shown  bool     // the turn before has made a call
+	useful bool     // which has shown a document of the chain
 }
 
 // Step implements [world.Episode].
 func (e *reading) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
+	more := map[string]float64{}
+	if e.Judged {
+		mark, rest := "", t.Text
+		if e.shown {
+			mark, rest = marked(t.Text)
+		}
+		t.Text = rest
+		more["judged"], more["approved"], more["useful"] = holds(mark != ""), holds(mark == approves), holds(e.shown && e.useful)
+	}
 	reply, err := e.Episode.Step(ctx, t)
 	if err != nil {
 		return reply, err
 	}
-	left := e.unseen
-	for _, m := range reply.Messages {
-		left = slices.DeleteFunc(slices.Clone(left), func(d string) bool { return strings.Contains("\n"+m.Text+"\n", "\n"+d+"\n") })
+	shows := func(d string) bool {
+		return slices.ContainsFunc(reply.Messages, func(m world.Message) bool { return strings.Contains("\n"+m.Text+"\n", "\n"+d+"\n") })
 	}
-	reply.Facts["found"] = float64(len(e.unseen) - len(left))
+	left := slices.DeleteFunc(slices.Clone(e.unseen), shows)
+	e.shown, e.useful = reply.Facts[world.FactCalls] > 0, slices.ContainsFunc(e.chain, shows)
+	if e.Talk > 0 {
+		more["overlap"] = 0
+		if e.shown {
+			more["overlap"] = overlap(t.Text, e.chain[0])
+		}
+	}
+	more["found"] = float64(len(e.unseen) - len(left))
+	maps.Copy(reply.Facts, more)
 	e.unseen = left
 	return reply, nil
+}
+
+func holds(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// The marks of a judgement.
+const approves, rejects = "+", "-"
+
+// marked cuts the mark off a turn; "": it has none.
+func marked(text string) (mark, rest string) {
+	for _, mark := range []string{approves, rejects} {
+		if rest, is := strings.CutPrefix(text, mark); is {
+			return mark, rest
+		}
+	}
+	return "", text
+}
+
+// overlap is the F1 of the words of a search with the thing and the relation of a document.
+func overlap(turn, document string) float64 {
+	words := slices.DeleteFunc(bm25.Words(turn), func(w string) bool { return w == "search" })
+	want := strings.Fields(document)[:2]
+	common := 0
+	for _, w := range want {
+		if slices.Contains(words, w) {
+			common++
+		}
+	}
+	return 2 * float64(common) / float64(len(words)+len(want))
 }
 
 // Turns implements [Episodic].
 func (l *library) Turns() int { return l.Most }
 
-// TurnFacts implements [Episodic]: those of calls, and how many documents of the chain it is the first to see.
-func (l *library) TurnFacts() []string { return append(world.CallFacts(), "found") }
+// TurnFacts implements [Episodic]: those of calls, how many documents of the chain it is the first to see, and what the
+// settings add.
+func (l *library) TurnFacts() []string {
+	facts := append(world.CallFacts(), "found")
+	if l.Judged {
+		facts = append(facts, "judged", "approved", "useful")
+	}
+	if l.Talk > 0 {
+		facts = append(facts, "overlap")
+	}
+	return facts
+}
 
 // EpisodeTokens implements [Episodic]: all turns but the last are searches.
-func (l *library) EpisodeTokens() int { return (l.Most-1)*(l.CompletionTokens()+3*l.Results) + 2 }
+func (l *library) EpisodeTokens() int {
+	return (l.Most-1)*(l.CompletionTokens()+3*l.Results) + 2 + int(holds(l.Judged))
+}
 
 // reader plays library: it searches with some probability, and else says a thing at once.
 type reader struct {
+	*library
 	searches float64
-	things   int
+	sure     bool // its marks are true, and not drawn
 }
 
 // Best implements [world.Players].
-func (l *library) Best() world.Player { return reader{searches: 1} }
+func (l *library) Best() world.Player { return reader{l, 1, true} }
 
 // Shown implements [world.Players].
-func (l *library) Shown() world.Player { return reader{l.Searched, l.Things} }
+func (l *library) Shown() world.Player { return reader{l, l.Searched, false} }
 
 // Play implements [world.Player]. It searches for what was asked about the last thing, until every relation
 // of the question was followed.
 func (p reader) Play(history []world.Message, dice *random.Rand) string {
-	asked := strings.Fields(strings.TrimSuffix(history[0].Text, ":"))
-	if len(asked) == 0 {
+	at, relations := asks(history[0].Text)
+	if at == "" {
 		return "" // it is another world
 	}
-	at := asked[0]
-	done := len(history) / 2
-	if done > 0 {
-		said := strings.Fields(firstLine(history[len(history)-1].Text))
-		if at = ""; len(said) > 0 {
-			at = said[len(said)-1]
+	if len(history) == 1 && !dice.Chance(p.searches) {
+		return strconv.Itoa(dice.Between(0, p.Things-1))
+	}
+	mark := ""
+	for i := 2; i < len(history) && len(relations) > 0; i += 2 {
+		said := strings.Fields(firstLine(history[i].Text))
+		use := len(said) == 3 && said[0] == at && said[1] == relations[0]
+		switch next := i + 1; {
+		case p.Judged && next < len(history):
+			mark, _ = marked(history[next].Text)
+			use = mark == approves
+		case p.Judged:
+			if use = use && p.sure || !p.sure && dice.Chance(0.5); use {
+				mark = approves
+			} else {
+				mark = rejects
+			}
 		}
-	} else if !dice.Chance(p.searches) {
-		return strconv.Itoa(dice.Between(0, p.things-1))
+		if use && len(said) == 3 {
+			at, relations = said[2], relations[1:]
+		}
 	}
-	if done+1 < len(asked) {
-		return searching(at + " " + asked[done+1])
+	if len(relations) == 0 || len(history)/2+1 == p.Most {
+		return mark + at
 	}
-	return at
+	return mark + searching(at+" "+relations[0])
 }
 
 func firstLine(text string) string {
@@ -300,17 +478,24 @@ func (l *library) Chance(row verify.Problem) (float64, error) {
 	return (1 - math.Pow(r/(r+1), float64(l.Most))) / float64(l.Things), err
 }
 
-// Demonstration implements [Demonstrator]: a search, which is the first turn of an episode that searches.
-// Episodes to imitate are played, by Shown.
+// Demonstration implements [Demonstrator]: a search, which is the first turn of an episode that searches, with
+// the mark that a later one has. Episodes to imitate are played, by Shown.
 func (l *library) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
 	if _, _, err := shelves(row); err != nil {
 		return "", err
 	}
-	return l.Best().Play([]world.Message{{Role: world.User, Text: row.Question}}, r), nil
+	mark := ""
+	if l.Judged {
+		mark = approves
+	}
+	return mark + l.Best().Play([]world.Message{{Role: world.User, Text: row.Question}}, r), nil
 }
 
 // Valid implements [Demonstrator]: a turn is a number or one call, right or wrong.
 func (l *library) Valid(_ verify.Problem, completion string, ended bool) bool {
+	if l.Judged {
+		_, completion = marked(completion)
+	}
 	return ended && numberOrCall(completion, "search")
 }
 
@@ -326,21 +511,42 @@ func numberOrCall(completion, tool string) bool {
 
 // Vocabulary implements [Demonstrator].
 func (l *library) Vocabulary() []string {
-	tokens := append([]string{"<pad>", "<eos>"}, strings.Split(":<>/search"+relationNames[:l.Relations]+unread, "")...)
-	for n := range l.Things {
+	marks := ":<>/search" + relationNames[:l.Relations] + unread
+	if l.Judged {
+		marks += approves + rejects
+	}
+	if l.Talk > 0 {
+		marks += forAnswer + "."
+	}
+	return textTokens(marks, l.Things)
+}
+
+// textTokens are the tokens of characters and of numbers below things.
+func textTokens(characters string, things int) []string {
+	tokens := append([]string{"<pad>", "<eos>"}, strings.Split(characters, "")...)
+	for n := range things {
 		tokens = append(tokens, strconv.Itoa(n))
 	}
 	return tokens
 }
 
 // PromptTokens implements [Demonstrator].
-func (l *library) PromptTokens() int { return l.Hops + 2 }
+func (l *library) PromptTokens() int { return 4*l.Talk + l.Hops + 2 }
 
 // CompletionTokens implements [Demonstrator]: of a search.
-func (l *library) CompletionTokens() int { return len("<search></search>") + 2 + 1 }
+func (l *library) CompletionTokens() int {
+	return len("<search></search>") + 2 + 1 + int(holds(l.Judged))
+}
 
 func (l *library) instruction() string {
+	more := ""
+	if l.Judged {
+		more += "Begin each turn after a search with + if what you were shown is of use, or with - if it is not. "
+	}
+	if l.Talk > 0 {
+		more += `A question may be the last of a conversation such as "7 k 12 . i m:", in which i is what was answered last and s what was asked about last. `
+	}
 	return fmt.Sprintf(`Find the answer to a question by searching through documents. A document is a thing, a relation and another thing, such as "47 k 12": the k of 47 is 12. The question "47 k m:" asks for the m of the k of 47. `+
-		`To search, write words as in <search>47 k</search> and nothing else; you are told the documents that fit best, or ? if there are none. You have %d turns. `+
-		`To answer, write the last thing as a number and no call.`, l.Most)
+		`To search, write words as in <search>47 k</search> and nothing else; you are told the documents that fit best, or ? if there are none. You have %d turns. %s`+
+		`To answer, write the last thing as a number and no call.`, l.Most, more)
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -82,6 +83,128 @@ func TestLibraryReplies(t *testing.T) {
 		}
 		if r, err := e.Step(t.Context(), world.Turn{Text: "80"}); err != nil || r.Verdict == nil || r.Verdict.Verdict != verify.Right || r.Facts["found"] != 0 {
 			t.Errorf("the answer: %+v, %v", r, err)
+		}
+	}
+}
+
+// TestLibraryLies: the share of the searches that show what is not of the chain is that of the setting, the same in an
+// episode that is played again; best play searches again.
+func TestLibraryLies(t *testing.T) {
+	l := validated(t, &library{Hops: 1, Things: 50, Relations: 6, Noise: 8, Results: 1, Most: 10, Lies: 0.4})
+	const n = 2000
+	found := 0
+	for i := range n {
+		row := l.Draw(random.At(4, 1, uint64(i)), Train)
+		play := func() world.Reply {
+			e, _, err := l.Begin(t.Context(), row, random.At(4, 3, uint64(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := e.Step(t.Context(), world.Turn{Text: l.Best().Play([]world.Message{{Role: world.User, Text: row.Question}}, random.At(4, 5, 0))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		r := play()
+		if !reflect.DeepEqual(r, play()) {
+			t.Fatalf("%s: %+v, and then another reply", row.ID, r)
+		}
+		found += int(r.Facts["found"])
+	}
+	if got := float64(found) / n; got < 0.6-binomialBound(0.6, n) || got > 0.6+binomialBound(0.6, n) {
+		t.Errorf("a share of %v of the searches shows the chain, want 0.6", got)
+	}
+	// Nine searches all lie with the chance 0.4^9.
+	if mean, turns := playedIn(t, l, l.Best(), 500); mean < 0.98 || turns < 3 {
+		t.Errorf("the best player earns %v, in up to %d turns", mean, turns)
+	}
+	if err := (&library{Hops: 1, Things: 8, Relations: 3, Results: 1, Most: 3, Lies: 0.1}).Validate(); err == nil || !strings.Contains(err.Error(), "noise = 0 is out of range; accepted: at least 1 where") {
+		t.Errorf("nothing to lie with: %v", err)
+	}
+}
+
+// TestLibraryJudged: what a mark says, and what was of use; a mark that is not due is a part of the turn.
+func TestLibraryJudged(t *testing.T) {
+	l := &library{Hops: 2, Things: 100, Relations: 6, Results: 1, Most: 5, Judged: true}
+	row := verify.Problem{Question: "47 k m:", Answer: "80", Metadata: metadata(map[string]any{
+		"documents": []string{"12 m 80", "5 k 47", "47 l 12", "47 k 12"}, "chain": []string{"47 k 12", "12 m 80"}})}
+	e, _, err := l.Begin(t.Context(), row, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		said                     string
+		judged, approved, useful float64
+		over                     string
+	}{
+		{"<search>12 m</search>", 0, 0, 0, ""},
+		{"+<search>l</search>", 1, 1, 1, ""},
+		{"<search>k 12</search>", 0, 0, 0, ""}, // no mark
+		{"-<search>99 t</search>", 1, 0, 1, ""},
+		{"-80", 1, 0, 0, verify.Right}, // ? is of no use
+	} {
+		r, err := e.Step(t.Context(), world.Turn{Text: c.said})
+		if err != nil || r.Facts["judged"] != c.judged || r.Facts["approved"] != c.approved || r.Facts["useful"] != c.useful || (r.Verdict != nil) != (c.over != "") || r.Verdict != nil && r.Verdict.Verdict != c.over {
+			t.Errorf("%q: %+v, %v; want %+v", c.said, r, err, c)
+		}
+	}
+	if e, _, err = l.Begin(t.Context(), row, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Step(t.Context(), world.Turn{Text: "-80"}); err != nil || r.Verdict == nil || r.Verdict.Verdict != verify.Wrong || r.Facts["judged"] != 0 {
+		t.Errorf("a mark before any search: %+v, %v", r, err)
+	}
+	l.Lies, l.Noise = 0.3, 8
+	want := 1 - math.Pow(0.3, 4) - 4*0.7*math.Pow(0.3, 3) // at least two of four searches tell the truth
+	if mean, _ := playedIn(t, validated(t, l), l.Best(), 500); mean < want-binomialBound(want, 500) || mean > want+binomialBound(want, 500) {
+		t.Errorf("the best player earns %v, want %v", mean, want)
+	}
+	marks := map[string]int{}
+	for i := range 400 {
+		row := l.Draw(random.At(5, 1, uint64(i)), Train)
+		p, err := world.Play(t.Context(), l, reader{l, 1, false}, row, l.Most, random.At(5, 2, uint64(i)), random.At(5, 3, uint64(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, turn := range p.Turns[1:] {
+			mark, _ := marked(turn.Text)
+			marks[mark]++
+			if again := strings.Contains(turn.Text, "<search>") && strings.TrimPrefix(turn.Text, mark) == strings.TrimLeft(p.Turns[k].Text, approves+rejects); again != (mark == rejects) && k+2 < l.Most && mark != "" && len(p.Turns) < l.Most {
+				t.Fatalf("%q after %q", turn.Text, p.Turns[k].Text)
+			}
+		}
+	}
+	if marks[""] != 0 || marks[approves] < 300 || marks[rejects] < 300 {
+		t.Errorf("marks of the demonstrations: %v", marks)
+	}
+}
+
+// TestLibraryTalk: i and s stand for what they should, and the overlap is that with the question as it stands alone.
+func TestLibraryTalk(t *testing.T) {
+	for question, want := range map[string]string{
+		"7 k 12 . i m:": "12 m", "7 k 12 . s m:": "7 m", "7 k 12 . i l 3 . s m:": "12 m", "7 k 12 . s l 3 . s m:": "7 m",
+		"7 k 12 . s l 3 . i m n:": "3 m n", "7 k m:": "7 k m", "": "", ".:": "",
+	} {
+		about, relations := asks(question)
+		if got := strings.Join(append([]string{about}, relations...), " "); got != want {
+			t.Errorf("%q asks for %q, want %q", question, got, want)
+		}
+	}
+	for turn, want := range map[string]float64{"<search>12 m</search>": 1, "<search>m 12</search>": 1, "<search>12</search>": 2. / 3, "<search>7 m</search>": 0.5, "<search>7 m 12 l</search>": 2. / 3, "<search>k</search>": 0, "<search></search>": 0} {
+		if got := overlap(turn, "12 m 80"); got != want {
+			t.Errorf("%q: %v, want %v", turn, got, want)
+		}
+	}
+	l := validated(t, &library{Hops: 2, Things: 50, Relations: 6, Noise: 20, Results: 1, Most: 3, Talk: 2})
+	if mean, turns := playedIn(t, l, l.Best(), 500); mean != 1 || turns != 3 {
+		t.Errorf("the best player earns %v, in up to %d turns", mean, turns)
+	}
+	for i := range 500 {
+		row := l.Draw(random.At(6, 1, uint64(i)), Train)
+		_, chain, err := shelves(row)
+		if about, relations := asks(row.Question); err != nil || about+" "+relations[0] != asked(chain[0]) {
+			t.Fatalf("%s asks for %s %v, %v", row.ID, about, relations, err)
 		}
 	}
 }

@@ -47,12 +47,32 @@ var oracles = map[string]func(row verify.Problem, answer string) bool{
 	"propositional_logic":       follows,
 	"puzzle24":                  makes24,
 	"quantum_lock":              lockOpens,
+	"rewrite":                   findsFirst,
 	"shortest_path":             gridWay,
 	"survo":                     digitsAs,
 	"sudoku":                    digitsAs,
 	"mini_sudoku":               digitsAs,
 	"time_intervals":            numbersAs(0, false),
 	"tower_of_hanoi":            towerMoves,
+}
+
+// findsFirst ranks the documents, all of three words, by the words of a query that they have, in floats.
+func findsFirst(row verify.Problem, answer string) bool {
+	documents, chain, err := shelves(row)
+	if err != nil {
+		return false
+	}
+	words := regexp.MustCompile(`[0-9]+|[a-zA-Z]+`).FindAllString(strings.ToLower(answer), -1)
+	score := func(d string) (sum float64) {
+		for _, w := range words {
+			has := func(d string) bool { return slices.Contains(strings.Fields(d), w) }
+			if n := float64(len(slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return !has(d) }))); has(d) {
+				sum += math.Log(1 + (float64(len(documents))-n+0.5)/(n+0.5))
+			}
+		}
+		return sum
+	}
+	return !slices.ContainsFunc(documents, func(d string) bool { return d != chain[0] && score(d) >= score(chain[0]) })
 }
 
 var (

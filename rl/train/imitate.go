@@ -214,7 +214,12 @@ type demonstrating struct {
 // show is a demonstration of a problem.
 func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, error) {
 	if e := t.recipe.Task.Episodic(); e != nil {
-		return playedBy(e, e.Shown(), t.renderer, t.recipe.Task.Episode.Turns, row, r)
+		player, asked := e.Shown(), ""
+		if t.stage.SFT.Show != "" && r.Chance(t.stage.SFT.ShowShare) {
+			player, asked = e.Best(), t.stage.SFT.Show
+		}
+		c, err := playedBy(e, player, t.renderer, t.recipe.Task.Episode.Turns, row, asked, r)
+		return t.fits(row, asked, c, err)
 	}
 	demonstrator := t.recipe.Task.Demonstrator()
 	next := func() (string, error) { return demonstrator.Demonstration(r, row) }
@@ -238,7 +243,7 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 	case found && hints:
 		return t.hinted(row, text)
 	case found:
-		return playedBy(t.episodes.World, append(calls, text), t.renderer, t.episodes.Turns, row, r)
+		return playedBy(t.episodes.World, append(calls, text), t.renderer, t.episodes.Turns, row, "", r)
 	}
 	return demonstrated(t.renderer, row, "", text)
 }
@@ -246,7 +251,12 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 // hinted is a demonstration after a hint.
 func (t demonstrating) hinted(row verify.Problem, text string) (Completion, error) {
 	c, err := demonstrated(t.renderer, row, t.stage.SFT.Show, text)
-	if most := t.recipe.Task.MaxPromptTokens; err == nil && c.View.Spans[0].From > most {
+	return t.fits(row, t.stage.SFT.Show, c, err)
+}
+
+// fits refuses a demonstration whose prompt is too long with its hint; asked is "" where it has none.
+func (t demonstrating) fits(row verify.Problem, asked string, c Completion, err error) (Completion, error) {
+	if most := t.recipe.Task.MaxPromptTokens; err == nil && asked != "" && c.View.Spans[0].From > most {
 		err = hint.With(fmt.Errorf("prompt %s: with the hint of show it has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(row.Question), c.View.Spans[0].From, most), "raise task.max_prompt_tokens")
 	}
 	return c, err

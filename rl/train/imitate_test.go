@@ -113,3 +113,53 @@ func TestDemonstrationsWithHints(t *testing.T) {
 		t.Errorf("a member that is not there: %v", err)
 	}
 }
+
+// TestHintedEpisodes: an episode after a hint is that of the best player, on the problem as it is asked there.
+func TestHintedEpisodes(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	const n = 400
+	drawn := func(sets ...string) ([]Completion, *prompts.Renderer, *recipe.Recipe) {
+		r, err := recipe.Load("library-tiny", append(sets, "task.max_prompt_tokens=6"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := cast.Open(r, "", dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs, err := demonstrations(r, prompts.Of(r.Task.Settings), func(...verify.Problem) error { return nil }, nil, renderer, 0, 0, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cs, renderer, r
+	}
+	cs, renderer, r := drawn("stage.warm-up.show=/ {question}", "stage.warm-up.show_share=0.5")
+	hinted := 0
+	for i := range cs {
+		problem, v := cs[i].From.Problem, cs[i].View
+		prompt, err := renderer.Asked(problem, "/ {question}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(v.IDs[:v.Spans[0].From], prompt) {
+			continue
+		}
+		hinted++
+		last := v.Spans[len(v.Spans)-1]
+		if text := renderer.Decode(v.IDs[last.From : last.To-1]); len(v.Spans) != 3 || r.Task.Settings.Verify(problem, text, true).Verdict != verify.Right {
+			t.Errorf("%q ends with %q", renderer.Decode(v.IDs), text)
+		}
+	}
+	if hinted < n/2-50 || hinted > n/2+50 { // five standard deviations of a share of a half
+		t.Errorf("%d of %d have the hint", hinted, n)
+	}
+}

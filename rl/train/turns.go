@@ -111,14 +111,14 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 	}
 }
 
-// playedBy is an episode to imitate, as a player shows it: its turns are learned. All that
-// is random in it comes from r.
-func playedBy(w world.World, player world.Player, renderer *prompts.Renderer, turns int, row verify.Problem, r *random.Rand) (Completion, error) {
+// playedBy is an episode to imitate, as a player shows it: its turns are learned. The player reads the problem as it
+// is; who imitates it may be asked in another way, unless that is "". All that is random in it comes from r.
+func playedBy(w world.World, player world.Player, renderer *prompts.Renderer, turns int, row verify.Problem, asked string, r *random.Rand) (Completion, error) {
 	p, err := world.Play(context.Background(), w, player, row, turns, r, r)
 	if err != nil {
 		return Completion{}, err
 	}
-	lesson, err := renderer.Played(row, p)
+	lesson, err := renderer.Played(row, asked, p)
 	if err != nil {
 		return Completion{}, &rollout.PromptError{Prompt: row.Question, Err: err}
 	}

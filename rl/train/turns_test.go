@@ -284,13 +284,12 @@ func TestShownEpisodes(t *testing.T) {
 func TestEpisodesRefused(t *testing.T) {
 	for set, want := range map[string]string{
 		"stage.rl.second_chance={when = \"group_max(reward) < 1\", rows = \"answer\"}": "stage.rl.second_chance.rows does not go with a task that is played in turns",
-		"stage.rl.order=arrival":      `stage.rl.order = "arrival" does not go with a task that is played in turns`,
-		"task.episode.turns=0":        "task.episode.turns = 0 is out of range",
-		"task.episode.seconds=-1":     "task.episode.seconds = -1 is out of range",
-		"task.episode.minutes=3":      "task.episode.minutes",
-		"task.episode=7":              "a table [task.episode]",
-		"stage.warm-up.show={answer}": "stage.warm-up.show does not go with task guess, whose demonstrations are episodes",
-		"task.settings.size=32":       "at most 2^turns - 1 = 31",
+		"stage.rl.order=arrival":  `stage.rl.order = "arrival" does not go with a task that is played in turns`,
+		"task.episode.turns=0":    "task.episode.turns = 0 is out of range",
+		"task.episode.seconds=-1": "task.episode.seconds = -1 is out of range",
+		"task.episode.minutes=3":  "task.episode.minutes",
+		"task.episode=7":          "a table [task.episode]",
+		"task.settings.size=32":   "at most 2^turns - 1 = 31",
 		"stage.rl.algorithm={preset=\"grpo\", segments=\"lines\", advantage=\"own*turn_reward\"}": "does not cut completions into turns, but formulas read turn_reward",
 	} {
 		_, err := recipe.Load("guess-tiny", []string{set})
