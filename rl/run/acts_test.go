@@ -140,6 +140,10 @@ var easyOnes = map[string]struct{ from, task string }{
 	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
 	"library":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
+	"reseek":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, judged = true, lies = 0.3}}`},
+	"chatr1":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, talk = 1}}`},
+	"masksearch":       {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
+	"behavior-priming": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 }
 
 // TestActs takes two steps of every stage of the recipes of published systems, with a tiny

@@ -56,7 +56,9 @@ right with probability (1 - (r/(r + 1))^turns)/t, since an answer ends the episo
 
 Demonstrations: with probability searched they search for each step; otherwise they answer at once with any
 thing. Their marks are drawn, + and - alike, and they go on by them: after + from the last thing of the first
-document, after - with the same search. The last turn is an answer.
+document, after - with the same search. Without marks they search again, with probability recovers, after a
+document that does not say what they asked, and otherwise go on from its last thing. The last turn is an answer;
+with probability slips it is any thing.
 
 The reward of the answer is its score, and that of a search is 0. Facts of a turn: calls, the number of its
 calls; calls_failed, how many of them were told ?; found, how many documents of the chain it is the first to
@@ -81,7 +83,7 @@ Option extract: as for the verifier number.
 }
 
 func defaultLibrary() *library {
-	return &library{Hops: 2, Things: 50, Relations: 6, Noise: 8, Results: 1, Most: 4, Searched: 0.3}
+	return &library{Hops: 2, Things: 50, Relations: 6, Noise: 8, Results: 1, Most: 4, Searched: 0.3, Recovers: 1}
 }
 
 // library is the task "library".
@@ -95,6 +97,8 @@ type library struct {
 	Searched  float64 `toml:"searched" range:"[0,1]" about:"share of the demonstrations that search"`
 	Lies      float64 `toml:"lies" range:"[0,1]" about:"chance that a search shows documents that are not of the chain"`
 	Judged    bool    `toml:"judged" about:"a turn after a search begins with + or -, a judgement of what was shown"`
+	Recovers  float64 `toml:"recovers" range:"[0,1]" about:"chance that a demonstration searches again after what is of no use to it, without judged"`
+	Slips     float64 `toml:"slips" range:"[0,1]" about:"share of the demonstrations that search and then answer with any thing"`
 	Talk      int     `toml:"talk" range:"[0,2]" about:"questions of a conversation before the one that is asked"`
 }
 
@@ -428,14 +432,19 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 		said := strings.Fields(firstLine(history[i].Text))
 		use := len(said) == 3 && said[0] == at && said[1] == relations[0]
 		switch next := i + 1; {
-		case p.Judged && next < len(history):
-			mark, _ = marked(history[next].Text)
-			use = mark == approves
+		case next < len(history): // it has searched for the same again, or gone on
+			_, before := marked(history[i-1].Text)
+			_, after := marked(history[next].Text)
+			use = after != before
+		case p.sure:
 		case p.Judged:
-			if use = use && p.sure || !p.sure && dice.Chance(0.5); use {
+			use = dice.Chance(0.5)
+		case !use:
+			use = !dice.Chance(p.Recovers)
+		}
+		if p.Judged && i+1 == len(history) {
+			if mark = rejects; use {
 				mark = approves
-			} else {
-				mark = rejects
 			}
 		}
 		if use && len(said) == 3 {
@@ -443,6 +452,9 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 		}
 	}
 	if len(relations) == 0 || len(history)/2+1 == p.Most {
+		if !p.sure && p.Slips > 0 && dice.Chance(p.Slips) {
+			at = strconv.Itoa(dice.Between(0, p.Things-1))
+		}
 		return mark + at
 	}
 	return mark + searching(at+" "+relations[0])

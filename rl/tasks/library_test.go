@@ -180,6 +180,19 @@ func TestLibraryJudged(t *testing.T) {
 	}
 }
 
+// TestLibraryDemonstrations: which of them search again after what is of no use, and which answer wrongly in the end.
+func TestLibraryDemonstrations(t *testing.T) {
+	const n = 2000
+	for _, c := range []struct{ recovers, slips, right float64 }{
+		{1, 0, 1 - math.Pow(0.5, 9)}, {0, 0, 0.5}, {1, 1, 1. / 50}, {0.5, 0, 0.5 * (1 - math.Pow(0.25, 9)) / 0.75},
+	} {
+		l := validated(t, &library{Hops: 1, Things: 50, Relations: 6, Noise: 8, Results: 1, Most: 10, Searched: 1, Lies: 0.5, Recovers: c.recovers, Slips: c.slips})
+		if mean, _ := playedIn(t, l, l.Shown(), n); mean < c.right-binomialBound(c.right, n) || mean > c.right+binomialBound(c.right, n) {
+			t.Errorf("recovers %v, slips %v: demonstrations earn %v, want %v", c.recovers, c.slips, mean, c.right)
+		}
+	}
+}
+
 // TestLibraryTalk: i and s stand for what they should, and the overlap is that with the question as it stands alone.
 func TestLibraryTalk(t *testing.T) {
 	for question, want := range map[string]string{
