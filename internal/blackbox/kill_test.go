@@ -88,6 +88,21 @@ func TestKill(t *testing.T) {
 		}
 		killed(t, made, max(1, kills/4), rng, want, length)
 	})
+	t.Run("learners", func(t *testing.T) { // a reward model and a model of log-probs learn beside the policy, and the policy by a second loss
+		co := program
+		co.sets = []string{`models={rm = {copy = "policy", head = true}, prm = {copy = "policy"}}`, "stage.rl.reward=task + 0.1*rm", "stage.rl.truth=task", "stage.rl.lag=1",
+			"stage.rl.algorithm.weight=tis", "stage.rl.algorithm.penalty=0.01*square(logp - prm)",
+			`stage.rl.learn={rm = {algorithm = {preset = "bradley_terry", pair = "scored_group"}, reward = "truth", optimizer = {rule = "amsgrad", lr = 1e-3}, every = 2},
+			prm = {first = true, algorithm = {preset = "", state = {seen = {start = 0, next = "seen + 1"}}, loss = "seq_mean(-(1 + 0*seen)*right(task)*log_sigmoid(sum(logp - ref)))"}, optimizer = {lr = 1e-3}},
+			policy = {kind = "sft", weight = 0.1, batch_size = 4}}`}
+		want, length := co.undisturbed(t)
+		for _, has := range []string{`"rm/loss"`, `"prm/loss"`, `"second/loss"`} {
+			if !strings.Contains(want["metrics.jsonl"], has) {
+				t.Fatalf("no %s is measured", has)
+			}
+		}
+		killed(t, co, max(1, kills/4), rng, want, length)
+	})
 	t.Run("tools", func(t *testing.T) { // programs in the box, whose answers a journal has
 		if runtime.GOOS != "linux" {
 			t.Skip("no box on " + runtime.GOOS)

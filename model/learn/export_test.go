@@ -28,7 +28,7 @@ func (t *Trainer) ForwardRounding(seqs []seq.Sequence) ([]seq.Stats, error) {
 		return nil, err
 	}
 	b := batches[0]
-	t.batches, t.resident = batches[:1], true
+	t.batches, t.room.resident = batches[:1], t
 	if err := t.ws.Upload(b); err != nil {
 		return nil, err
 	}

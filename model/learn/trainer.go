@@ -3,6 +3,7 @@ package learn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
@@ -25,6 +26,17 @@ type Weights struct {
 
 func (w Weights) columns() [4][]float64 {
 	return [...][]float64{w.Logprob, w.Entropy, w.MeanLogprob, w.Value}
+}
+
+// Times are the weights of a loss that is multiplied by a factor.
+func (w Weights) Times(factor float64) Weights {
+	for _, v := range []*[]float64{&w.Logprob, &w.Entropy, &w.MeanLogprob, &w.Value, &w.Score} {
+		*v = slices.Clone(*v)
+		for i := range *v {
+			(*v)[i] *= factor
+		}
+	}
+	return w
 }
 
 func (w Weights) zero() bool {
@@ -51,18 +63,24 @@ type Trainer struct {
 	value   *decoder.ValueHead // nil for none
 	keep    decoder.Kept
 	pool    *device.Pool
-	ws      *decoder.Workspace
-	bs      *decoder.BackwardSpace
+	beside  *Trainer // whose activations' memory it uses; nil: it has its own
+	room    *room
+	ws      *decoder.Workspace // in the room, with the value head of this trainer
 	grads   *decoder.Gradients
 	progs   *device.Programs
 	part    gpu.View // partial sums of the gradient's squares
 	moments int      // arrays that the rule of the updates keeps, see [Optimizes]
 	updates int      // of the optimizer so far
 
-	rows     int          // since the last Step
-	batches  []seq.Batch  // of the last Forward
-	scored   []seq.Scored // the sequences of the last Forward; nil: they were read without scores
-	resident bool         // the only batch's activations are still there
+	rows    int          // since the last Step
+	batches []seq.Batch  // of the last Forward
+	scored  []seq.Scored // the sequences of the last Forward; nil: they were read without scores
+}
+
+// room is what passes of trainers write to, one after the other.
+type room struct {
+	backward *decoder.BackwardSpace
+	resident *Trainer // whose only batch's activations are still there; nil: nobody's
 }
 
 // Option is an option of NewTrainer.
@@ -72,6 +90,13 @@ type Option func(*Trainer)
 // pass makes the other activations of a block again (Chen et al., arXiv 1604.06174). That
 // is a fourth more work in less memory, and changes no bit.
 func Recompute(t *Trainer) { t.keep = decoder.KeptInputs }
+
+// Beside lets a trainer write its activations where another one of an equal model, of as many rows and with the same
+// [Recompute], does: the two take turns, and none of the gradients and moments is shared. It is closed before the
+// other one.
+func Beside(other *Trainer) Option {
+	return func(t *Trainer) { t.beside = other }
+}
 
 // NewTrainer makes a trainer whose batches hold at most rows tokens.
 func NewTrainer(m *model.Model, rows int, options ...Option) (*Trainer, error) {
@@ -94,8 +119,14 @@ func NewTrainer(m *model.Model, rows int, options ...Option) (*Trainer, error) {
 
 func (t *Trainer) allocate(rows int) error {
 	d := t.d.Layout.Dims
-	t.ws = decoder.NewWorkspace(t.pool, d, rows, t.keep, t.d.Device.Caps())
-	t.bs = decoder.NewBackwardSpace(t.pool, d, rows)
+	if other := t.beside; other != nil {
+		ws := *other.ws
+		ws.Head.Value = nil
+		t.ws, t.room = &ws, other.room
+	} else {
+		t.ws = decoder.NewWorkspace(t.pool, d, rows, t.keep, t.d.Device.Caps())
+		t.room = &room{backward: decoder.NewBackwardSpace(t.pool, d, rows)}
+	}
 	if t.headed {
 		var err error
 		h := decoder.NewValueHead(t.pool, d, rows, t.d.Layout.MaxBinding)
@@ -127,7 +158,7 @@ func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.batches, t.resident = batches, false
+	t.batches, t.room.resident = batches, nil
 	var out []seq.Stats
 	for _, b := range batches {
 		if err := t.d.Forward(t.progs, t.ws, b); err != nil {
@@ -137,7 +168,9 @@ func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
 			return nil, err
 		}
 	}
-	t.resident = len(batches) == 1
+	if len(batches) == 1 {
+		t.room.resident = t
+	}
 	if t.scored != nil {
 		out = statsOf(t.scored, out)
 	}
@@ -172,7 +205,7 @@ func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []
 	if err != nil {
 		return err
 	}
-	t.batches = nil
+	t.batches, t.room.resident = nil, nil
 	first := 0
 	for _, b := range batches {
 		t.rows += b.T
@@ -190,7 +223,7 @@ func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []
 		if len(weights) != len(b.Seqs) {
 			return fmt.Errorf("weights for %d sequences, but the batch has %d", len(weights), len(b.Seqs))
 		}
-		t.resident = true
+		t.room.resident = t
 		if err := t.backward(b, weights); err != nil {
 			return err
 		}
@@ -245,13 +278,13 @@ func (t *Trainer) backward(b seq.Batch, weights []Weights) error {
 	if zero {
 		return nil
 	}
-	if !t.resident {
+	if t.room.resident != t {
 		if err := t.d.Forward(t.progs, t.ws, b); err != nil {
 			return err
 		}
 	}
-	t.resident = false // the logits become their gradient
-	return t.d.Backward(t.progs, t.ws, t.bs, t.grads, b, all)
+	t.room.resident = nil // the logits become their gradient
+	return t.d.Backward(t.progs, t.ws, t.room.backward, t.grads, b, all)
 }
 
 func entry(v []float64, i int) float32 {

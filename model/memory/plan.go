@@ -39,6 +39,14 @@ type Member struct {
 	Config  hf.Config         // of a Folder; of the others the config is that of the model
 	Adapter *hf.AdapterConfig // that a Folder has; nil: none
 	Engine  *sample.Options   // by which it draws; nil: it draws nothing, or is Best
+	Learns  *Learning         // by which an Average learns; nil: it does not
+}
+
+// Learning is how a model learns beside the one that is trained: by a trainer of its own, which writes its activations
+// where the other one does, see [learn.Beside].
+type Learning struct {
+	Optimizes []learn.Rule // as those of [Use]
+	ValueHead bool         // the trainer has one
 }
 
 // Kind is how a member lies beside the model.
@@ -93,10 +101,7 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		plan.Add("optimizer state", moments*update, fmt.Sprintf("moments, %d x f32", moments))
 		addTraining(&plan, l, use, caps)
 		if use.ValueHead {
-			p := device.NewPool(nil, "")
-			h := decoder.NewValueHead(p, l.Dims, use.TrainRows, caps.MaxBinding)
-			p.Note(&plan)
-			plan.Add("value head", (2+moments)*h.Bytes(tensors.Chunk.Whole)+p.Bytes, "f32, with gradient and optimizer state")
+			plan.Add("value head", valueHead(&plan, l, use, caps, moments), "f32, with gradient and optimizer state")
 		}
 	}
 	for _, m := range use.Members {
@@ -160,6 +165,10 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 		bytes += p.Bytes + own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
 		hint = fmt.Sprintf("%d parameters, matrices in %s, and its workspace", own.Count(), cmp.Or(m.Config.Dtype, hf.F32))
 	}
+	if m.Learns != nil {
+		bytes += learning(plan, l, use, caps, *m.Learns, trained)
+		hint += ", gradient and optimizer state"
+	}
 	if m.Engine != nil {
 		p := sample.Space(drawing, *m.Engine, caps)
 		p.Note(plan)
@@ -167,6 +176,27 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 	}
 	plan.Add(cmp.Or(m.Name, name), bytes, hint)
 	return nil
+}
+
+// learning is what a trainer needs beside that of the model of a layout, of which so many bytes are trained.
+func learning(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, by Learning, trained int) int {
+	moments := learn.Moments(by.Optimizes...)
+	bytes := (1 + moments) * trained
+	if use.Adapter == nil {
+		bytes += l.LookupBytes()
+	}
+	if by.ValueHead {
+		bytes += valueHead(plan, l, use, caps, moments)
+	}
+	return bytes
+}
+
+// valueHead is what a value head needs, with its gradient and what the rule of its updates keeps.
+func valueHead(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, moments int) int {
+	p := device.NewPool(nil, "")
+	h := decoder.NewValueHead(p, l.Dims, use.TrainRows, caps.MaxBinding)
+	p.Note(plan)
+	return (2+moments)*h.Bytes(tensors.Chunk.Whole) + p.Bytes
 }
 
 // addTraining adds what a batch of the trainer needs.

@@ -46,6 +46,8 @@ func workloads() []workload {
 	return []workload{
 		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), sampled, 0, false},
 		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 0, false},
+		{"learner beside", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256,
+			Members: []memory.Member{{Kind: memory.Average, Learns: &memory.Learning{Optimizes: []learn.Rule{learn.AMSGrad}, ValueHead: true}}}}, 0, false},
 		// huggingface.co/Qwen/Qwen2.5-0.5B and HuggingFaceTB/SmolLM2-135M, config.json
 		{"Qwen2.5-0.5B", shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, hf.Q8), sampled, 3 * gib, true},
 		{"SmolLM2-135M", shapeOf("llama", 576, 30, 9, 3, 1536, 49152, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 3 * gib, true},
@@ -183,17 +185,53 @@ func (w workload) run(dev gpu.Device) error {
 	if err != nil {
 		return err
 	}
-	if len(w.use.Members) > 0 { // a reference
-		sc, err := m.NewBaseScorer(w.use.TrainRows)
+	for _, member := range w.use.Members {
+		if by := member.Learns; by != nil {
+			err = besides(m, tr, *by, w.use.TrainRows, seqs)
+		} else {
+			err = refers(m, w.use.TrainRows, seqs)
+		}
 		if err != nil {
 			return err
 		}
-		defer sc.Close()
-		if _, err := sc.Score(seqs); err != nil {
-			return err
-		}
 	}
-	err = tr.Accumulate(seqs, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+	return step(tr, "", seqs)
+}
+
+// refers does what a reference does.
+func refers(m *model.Model, rows int, seqs []seq.Sequence) error {
+	sc, err := m.NewBaseScorer(rows)
+	if err != nil {
+		return err
+	}
+	defer sc.Close()
+	_, err = sc.Score(seqs)
+	return err
+}
+
+// besides does what a model does that learns beside another one, and leaves it open, as a run does.
+func besides(m *model.Model, tr *learn.Trainer, by memory.Learning, rows int, seqs []seq.Sequence) error {
+	a, err := learn.NewAverage(m)
+	if err != nil {
+		return err
+	}
+	sc, err := a.Model.NewScorer(rows)
+	if err != nil {
+		return err
+	}
+	if _, err := sc.Score(seqs); err != nil {
+		return err
+	}
+	own, err := learn.NewTrainer(a.Model, rows, learn.Beside(tr), learn.Optimizes(by.Optimizes...), learn.ValueHead)
+	if err != nil {
+		return err
+	}
+	return step(own, by.Optimizes[0], seqs)
+}
+
+// step is an update by a rule.
+func step(tr *learn.Trainer, by learn.Rule, seqs []seq.Sequence) error {
+	err := tr.Accumulate(seqs, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
 		out := make([]learn.Weights, len(stats))
 		for i, s := range stats {
 			out[i].Logprob = make([]float64, len(s.Logprob))
@@ -204,7 +242,7 @@ func (w workload) run(dev gpu.Device) error {
 		return out, nil
 	})
 	if err == nil {
-		_, err = tr.Step(learn.Optimizer{LR: 1e-5, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+		_, err = tr.Step(learn.Optimizer{Rule: by, LR: 1e-5, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 	}
 	return err
 }

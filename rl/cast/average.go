@@ -25,7 +25,8 @@ type average struct {
 	learns  bool
 	from    int // index of the first stage that uses it, if it learns
 
-	headFile string // of the head, if it has one
+	headFile string   // of the head, if it has one
+	trainee  *Trainee // by which it learns beside the policy; nil: it does not
 }
 
 func openAverage(o opening) (member, error) {
@@ -42,11 +43,20 @@ func openAverage(o opening) (member, error) {
 	if o.spec != nil && o.spec.Head {
 		a.head, a.headFile = hf.NewHead(make([]float32, o.config.Width), 0), recipe.MemberHead(o.name)
 	}
+	if o.beside != nil {
+		if err := a.apprentice(o); err != nil {
+			a.close()
+			return nil, err
+		}
+	}
 	return a, nil
 }
 
 func (a *average) begin() error {
-	if a.learns {
+	switch {
+	case a.trainee != nil:
+		return a.forget()
+	case a.learns:
 		return nil
 	}
 	return a.weights.Reset()
@@ -86,7 +96,7 @@ func (a *average) trade() error {
 
 // exchange is trade where nothing was drawn before.
 func (a *average) exchange() error {
-	if a.head != nil {
+	if a.head != nil && a.policy.valued {
 		mine := a.head
 		var err error
 		if a.head, err = a.policy.trainer.Head(); err != nil {
@@ -109,7 +119,7 @@ func (a *average) Save() (map[string]func(io.Writer) error, error) {
 	weights, head := a.weights.Tensors(), a.head
 	if a.policy.guest == a {
 		weights = a.policy.seat()
-		if head != nil {
+		if head != nil && a.policy.valued {
 			var err error
 			if head, err = a.policy.trainer.Head(); err != nil {
 				return nil, err
@@ -119,6 +129,9 @@ func (a *average) Save() (map[string]func(io.Writer) error, error) {
 	files := map[string]func(io.Writer) error{a.file: tensorFile(weights)}
 	if head != nil {
 		files[a.headFile] = tensorFile(head.Tensors())
+	}
+	if a.trainee != nil {
+		a.saveTrainee(files)
 	}
 	return files, nil
 }
@@ -135,6 +148,11 @@ func (a *average) Load(dir string) error {
 	if err != nil {
 		return err
 	}
+	if a.trainee != nil {
+		if err := a.loadTrainee(dir); err != nil {
+			return err
+		}
+	}
 	state, err := readPolicyState(dir)
 	if err == nil && state.Guest == a.name {
 		err = a.exchange()
@@ -143,6 +161,9 @@ func (a *average) Load(dir string) error {
 }
 
 func (a *average) close() {
+	if a.trainee != nil {
+		a.trainee.trainer.Close()
+	}
 	a.scoring.close()
 	a.weights.Close()
 }

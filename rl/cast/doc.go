@@ -25,6 +25,10 @@
 // each step. A checkpoint keeps the value head in trainer/, beside the optimizer's state, so other
 // programs can still open the folder as a model.
 //
+// A named copy may also learn beside the policy, in the steps of a stage that trains the policy (beside.go): by a
+// trainer of its own, which writes its activations where that of the policy does. [Cast.Learner] is who learns under
+// a name. A checkpoint has its optimizer's state beside its weights, in models/.
+//
 // A stage that trains a named copy exchanges its weights with those of the policy ([Cast.Begin]):
 // optimizer, sampler and workers serve whoever is trained, and the policy lies in the other's place
 // meanwhile. The heads change places too: that of a copy is the trainer's value head as long as the

@@ -63,6 +63,7 @@ type want struct {
 	draws  bool           // it draws completions
 	learns bool           // a stage trains it; of the policy nobody asks
 	from   int            // index of the first stage that trains or asks one that learns
+	beside *besides       // it learns beside the policy; nil: it does not
 
 	judges bool            // it judges completions, or writes texts for rows
 	writes *sample.Options // it writes what it says; nil: it does not, or it is the policy, which has an engine
@@ -104,7 +105,7 @@ func wants(r *recipe.Recipe) []want {
 			}
 		}
 		if w.learns {
-			w.from = r.FirstUse(name)
+			w.from, w.beside = r.FirstUse(name), besideOf(r, name)
 		}
 		w.draws = name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
 		for _, j := range judging {

@@ -52,6 +52,9 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 		if w.spec != nil {
 			m.Name = "model " + w.name
 		}
+		if w.beside != nil {
+			m.Learns = &memory.Learning{Optimizes: w.beside.optimizes, ValueHead: w.beside.head}
+		}
 		if kind == memory.Folder {
 			m.Config, m.Adapter = b.folders[w.name].config, b.folders[w.name].adapter
 		}

@@ -40,6 +40,10 @@ func sizesOf(r *recipe.Recipe) sizes {
 		if st.Learns() && !st.Skip {
 			s.optimizes = append(s.optimizes, learn.Rule(st.Optimizer.Rule))
 		}
+		for _, l := range st.Learners() {
+			longest = max(longest, l.SFT.MaxTokens)
+			rows = max(rows, l.SFT.BatchSize*max(longest+readRows(r), groupRows(r, l.Stage)))
+		}
 		switch st.Kind {
 		case recipe.KindSFT, recipe.KindPreference:
 			longest = max(longest, st.SFT.MaxTokens)
@@ -109,7 +113,11 @@ func Divided(r *recipe.Recipe) []string {
 		if st.Skip {
 			continue
 		}
-		if need := groupRows(r, st); need > sizesOf(r).trainRows {
+		need := groupRows(r, st)
+		for _, l := range st.Learners() {
+			need = max(need, groupRows(r, l.Stage))
+		}
+		if need > sizesOf(r).trainRows {
 			notes = append(notes, fmt.Sprintf("stage %s: a group may need %d tokens of one backward pass, but micro_batch_tokens is %d. Such a group is computed in parts, so this key changes the results. From %d on it does not.",
 				st.Name, need, r.MicroBatchTokens, need))
 		}

@@ -33,13 +33,11 @@ const (
 
 // Policy is the model that is trained.
 type Policy struct {
-	Model   *model.Model
-	trainer *learn.Trainer
-	valued  bool     // the trainer has a value head
-	fresh   bool     // made from random weights, which no folder has
-	version int      // updates since the run began
-	rows    int      // of the last update
-	guest   *average // that a stage trains in the policy's place, whose weights and head lie in its own; nil: there is none
+	Model *model.Model
+	*Trainee
+	valued bool     // the trainer has a value head
+	fresh  bool     // made from random weights, which no folder has
+	guest  *average // that a stage trains in the policy's place, whose weights and head lie in its own; nil: there is none
 }
 
 // openPolicy opens the policy as it is before the first update.
@@ -56,10 +54,12 @@ func openPolicy(o opening) (member, error) {
 	if o.head {
 		options = append(options, learn.ValueHead)
 	}
-	if p.trainer, err = learn.NewTrainer(p.Model, o.trainRows, options...); err != nil {
+	t, err := learn.NewTrainer(p.Model, o.trainRows, options...)
+	if err != nil {
 		p.Model.Close()
 		return nil, err
 	}
+	p.Trainee = &Trainee{trainer: t}
 	return p, nil
 }
 
@@ -97,41 +97,6 @@ func (p *Policy) score(views []rollout.View) ([]seq.Stats, error) { return p.For
 
 // begin implements member: the optimizer forgets.
 func (p *Policy) begin() error { return p.trainer.ResetOptimizer() }
-
-// Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
-// see [learn.Trainer.Accumulate].
-func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []seq.Stats) ([]learn.Weights, error)) error {
-	return p.trainer.Accumulate(sequences(views), weigh)
-}
-
-// Forward computes the statistics of the tokens that the policy wrote, before any
-// gradient, see [learn.Trainer.Forward].
-func (p *Policy) Forward(views []rollout.View) ([]seq.Stats, error) {
-	return p.trainer.Forward(sequences(views))
-}
-
-// Backward adds the gradient of the views of the last Forward.
-func (p *Policy) Backward(weights []learn.Weights) error { return p.trainer.Backward(weights) }
-
-// Scores says whether the passes to come also read what the head says after each token, see
-// [learn.Trainer.Scores].
-func (p *Policy) Scores(on bool) { p.trainer.Scores(on) }
-
-// Rows is how many rows the last update computed, see [learn.Trainer.Rows].
-func (p *Policy) Rows() int { return p.rows }
-
-// Update changes the weights by the gradient, which it clears, and returns the
-// gradient's norm.
-func (p *Policy) Update(h learn.Optimizer) (norm float64, err error) {
-	p.rows = p.trainer.Rows()
-	if norm, err = p.trainer.Step(h); err == nil {
-		p.version++
-	}
-	return norm, err
-}
-
-// Version is the number of updates since the run began.
-func (p *Policy) Version() int { return p.version }
 
 // Weights are the tensors that are trained, the adapter's or all, as the passes read them
 // now: a safetensors file. It is what a worker needs to draw the same, and of a policy in

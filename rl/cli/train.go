@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -342,7 +343,11 @@ func methodsOf(r *recipe.Recipe) ([]methodText, error) {
 			if err != nil {
 				return nil, err
 			}
-			methods = append(methods, methodText{st.Name, strings.Join(append([]string{method.Text()}, st.Beside()...), "\n")})
+			lessons, err := st.Lessons()
+			if err != nil {
+				return nil, err
+			}
+			methods = append(methods, methodText{st.Name, strings.Join(slices.Concat([]string{method.Text()}, st.Beside(), lessons), "\n")})
 		}
 	}
 	return methods, nil

@@ -121,7 +121,8 @@ func (s *Stage) Reading() (line string, formulas []string, err error) {
 	} else if n := method.Method.Changes() + len(beside); n > 0 {
 		line += ", " + terminal.Count(n, "change", "")
 	}
-	return line, append(strings.Split(method.Text(), "\n"), beside...), nil
+	lessons, err := s.Lessons()
+	return line, slices.Concat(strings.Split(method.Text(), "\n"), beside, lessons), err
 }
 
 // facts are what formulas of the stage may read.

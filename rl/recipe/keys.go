@@ -57,6 +57,12 @@ func Keys() []Key {
 	for _, kind := range []string{KindSFT, KindPreference, KindRL, KindMake} {
 		collect(&keys, "stage.source", &source, kind)
 	}
+	for _, kind := range []string{KindRL, KindSFT, KindPreference} {
+		l := Learning{Kind: kind}
+		settings.SetDefaults(&l, kind)
+		collect(&keys, "stage.learn.NAME", &l, kind)
+	}
+	keys = slices.DeleteFunc(keys, func(k Key) bool { return strings.HasPrefix(k.Table, "stage.learn.NAME.") }) // as in the stage itself
 	var tables []string
 	for _, k := range keys {
 		tables = append(tables, k.Table)

@@ -108,6 +108,22 @@ func TestKeys(t *testing.T) {
 				}
 				set = []string{"models={m = {" + model + ", " + k.Key + " = " + value + "}}", "stage.rl.algorithm.penalty=0*square(logp - m)"}
 			}
+			learner := ""
+			if k.Table == "stage.learn.NAME" {
+				learner = "m"
+				if has := (Learning{}); !field(t, &has, k.Key).Of(has.Variant()) {
+					learner = PolicyModel
+				}
+				if learner == PolicyModel && kind == KindRL {
+					continue // what the policy learns from completions is the method of its stage
+				}
+				preset := map[string]string{KindRL: "grpo", KindSFT: "sft", KindPreference: "dpo"}[kind]
+				set = append(slices.Clone(file), `models={m = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - m)",
+					fmt.Sprintf("stage.rl.learn={%s = {kind = %q, %s = %s, algorithm = {preset = %q}}}", learner, kind, k.Key, value, preset))
+				if kind == KindSFT { // demonstrations
+					set = set[len(file):]
+				}
+			}
 			if k.Table == "expect" {
 				expect := map[string]string{"metric": `"eval/pass@1"`, "than": `"countdown-tiny"`}
 				set = []string{fmt.Sprintf("expect=[{metric = %s, than = %s", expect["metric"], expect["than"])}
@@ -132,7 +148,7 @@ func TestKeys(t *testing.T) {
 			} else if kind == KindPreference {
 				text = fromRows
 			}
-			if k.Table == "task.world" {
+			if k.Table == "task.world" || learner != "" {
 				text = noSFT
 			}
 			if _, err := Parse("r.toml", text, set); err != nil {
@@ -149,10 +165,13 @@ func TestKeys(t *testing.T) {
 			}
 			printed[table+"."+key] = true
 			inner := strings.TrimPrefix(table+"."+key, ".")
-			if inner == "models" {
-				for _, model := range value.(map[string]any) {
-					walk("models.NAME", model.(map[string]any))
+			if inner == "models" || inner == "stage.learn" {
+				for _, named := range value.(map[string]any) {
+					walk(inner+".NAME", named.(map[string]any))
 				}
+				continue
+			}
+			if table == "stage.learn.NAME" { // its tables are those of stages
 				continue
 			}
 			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" && key != "row" {
@@ -171,7 +190,7 @@ func TestKeys(t *testing.T) {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

@@ -458,31 +458,18 @@ func (d decoder) madeFaults(err error, at settings.Path) {
 	d.Fail(p, "%s: %v", d.Name(p), &inside)
 }
 
-// sourced checks which made rows stages draw, when all stages are known.
+// sourced checks which made rows stages draw, and those who learn in them, when all stages are known.
 func (d decoder) sourced(r *Recipe) {
 	for i := range r.Stages {
 		st, at := &r.Stages[i], settings.Path{"stage", strconv.Itoa(i)}
 		for k, source := range st.Sources {
-			p := at.With("source").With(strconv.Itoa(k)).With("rows")
-			if st.Skip {
-				continue
+			if !st.Skip {
+				d.supplied(r, i, source.Rows, at.With("source").With(strconv.Itoa(k)).With("rows"))
 			}
-			made, later := r.madeBefore(i), ""
-			for _, after := range r.Stages[i+1:] {
-				for _, m := range after.Make {
-					if m.Rows == source.Rows && !after.Skip {
-						later = after.Name
-					}
-				}
-			}
-			switch {
-			case slices.Contains(made, source.Rows):
-			case later != "":
-				d.Fail(p, "%s = %q: stage %s makes these rows, which comes after stage %s", d.Name(p), source.Rows, later, st.Name)
-			case len(made) == 0:
-				d.Fail(p, "%w", hint.With(fmt.Errorf("%s = %q: no stage makes such rows", d.Name(p), source.Rows), "add a stage of kind make before it, with [[stage.make]] rows = %q", source.Rows))
-			default:
-				d.Fail(p, "%s = %q: no stage makes such rows%s", d.Name(p), source.Rows, settings.DidYouMean(source.Rows, made, "accepted: "+strings.Join(made, ", ")))
+		}
+		for _, l := range st.Learners() {
+			for _, source := range l.Sources {
+				d.supplied(r, i, source.Rows, at.With("learn").With(l.Trains).With("rows"))
 			}
 		}
 		if p, sum := at.With("source"), st.madeShare(); sum > 1+shareError {
@@ -495,6 +482,27 @@ func (d decoder) sourced(r *Recipe) {
 			p := at.With("order")
 			d.Fail(p, "%s = \"arrival\" does not go with made rows, which are drawn and written in the order of the steps", d.Name(p))
 		}
+	}
+}
+
+// supplied refuses rows, which the stage with an index names at p, that no stage makes up to then.
+func (d decoder) supplied(r *Recipe, index int, rows string, p settings.Path) {
+	made, later := r.madeBefore(index), ""
+	for _, after := range r.Stages[index+1:] {
+		for _, m := range after.Make {
+			if m.Rows == rows && !after.Skip {
+				later = after.Name
+			}
+		}
+	}
+	switch {
+	case slices.Contains(made, rows):
+	case later != "":
+		d.Fail(p, "%s = %q: stage %s makes these rows, which comes after stage %s", d.Name(p), rows, later, r.Stages[index].Name)
+	case len(made) == 0:
+		d.Fail(p, "%w", hint.With(fmt.Errorf("%s = %q: no stage makes such rows", d.Name(p), rows), "add a stage of kind make before it, with [[stage.make]] rows = %q", rows))
+	default:
+		d.Fail(p, "%s = %q: no stage makes such rows%s", d.Name(p), rows, settings.DidYouMean(rows, made, "accepted: "+strings.Join(made, ", ")))
 	}
 }
 

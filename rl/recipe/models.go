@@ -69,6 +69,13 @@ type Member struct {
 // recipe names, and its head.
 func MemberWeights(name string) string { return "models/" + name + ".safetensors" }
 
+// MemberOptimizer and MemberState are the files of a checkpoint that have what a copy keeps from update to update that
+// learns beside the policy.
+func MemberOptimizer(name string) string { return "models/" + name + ".optimizer.safetensors" }
+
+// MemberState is said with [MemberOptimizer].
+func MemberState(name string) string { return "models/" + name + ".learner.json" }
+
 // MemberHead is said with [MemberWeights].
 func MemberHead(name string) string { return "models/" + name + ".head.safetensors" }
 
@@ -83,9 +90,15 @@ func (m Member) Variant() string {
 // ModelNames are the names of the models that have a table in [models], sorted.
 func (r *Recipe) ModelNames() []string { return slices.Sorted(maps.Keys(r.Models)) }
 
-// Trained says whether some stage trains a model of [models].
+// Trained says whether some stage trains a model of [models], or lets it learn beside the policy.
 func (r *Recipe) Trained(name string) bool {
-	return slices.ContainsFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Learner() == name })
+	return slices.ContainsFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Teaches(name) })
+}
+
+// Teaches says whether a model learns in a stage, also one that is left out, or is measured by one of kind eval.
+func (s *Stage) Teaches(name string) bool {
+	_, beside := s.Learn[name]
+	return beside || s.Learner() == name
 }
 
 // Learner is the model that a stage trains or, if its kind is eval, measures.
@@ -111,22 +124,22 @@ func (r *Recipe) First(n int) *Recipe {
 func (r *Recipe) uses(name string) bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
 		st.Skip = false
-		return st.Learner() == name || st.Asks(name)
+		return st.Teaches(name) || st.Asks(name)
 	}) || r.Task.JudgedBy() == name
 }
 
 // FirstUse is the index of the first stage that trains or asks a model of [models]; the number of
 // stages: none does.
 func (r *Recipe) FirstUse(name string) int {
-	i := slices.IndexFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Learner() == name || st.Asks(name) })
+	i := slices.IndexFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Teaches(name) || st.Asks(name) })
 	if i < 0 {
 		return len(r.Stages)
 	}
 	return i
 }
 
-// Facts are what the formulas of a stage read, of its method, of conditions on groups, and before
-// sampling; those of its reward are known to its program. A stage that is left out reads none.
+// Facts are what the formulas of a stage read, of its method, of conditions on groups, of those who learn beside it,
+// and before sampling; those of its reward are known to its program. A stage that is left out reads none.
 func (s *Stage) Facts() []string {
 	if s.Skip || s.Kind == KindEval {
 		return nil
@@ -141,6 +154,9 @@ func (s *Stage) Facts() []string {
 			return nil
 		}
 		reads = append(reads, before.Needs()...)
+	}
+	for _, l := range s.Learners() {
+		reads = append(reads, slices.DeleteFunc(l.Facts(), func(fact string) bool { return fact == "score" })...) // of a head of its own
 	}
 	return reads
 }
@@ -249,6 +265,8 @@ func reserved(name string) string {
 		return "is not accepted; accepted: lower-case letters, digits and _, such as teacher"
 	case name == PolicyModel:
 		return "is that of the model of [model]"
+	case name == SecondLoss:
+		return "is where the metrics of a second loss of the policy are"
 	case name == "ema":
 		return "is that of the average whose share ema_decay of a stage says; give a moving average of your own another name"
 	}
@@ -289,6 +307,7 @@ func (d decoder) members(r *Recipe) {
 		}
 		last = i
 		d.trains(r, st, at.With("trains"))
+		d.learners(r, st, at)
 		d.judges(r, st, at)
 		d.prompted(r, st)
 	}
@@ -322,7 +341,7 @@ func (d decoder) taught(r *Recipe, name string) {
 		st := &r.Stages[i]
 		switch {
 		case st.Skip:
-		case st.Learner() == name && st.Scores():
+		case st.Learner() == name && st.Scores(), slices.ContainsFunc(st.Learners(), func(l Beside) bool { return l.Trains == name && l.Scores() }):
 			return
 		case st.Asks(name):
 			err := fmt.Errorf("stage %s reads the head of %s, and no stage before it trains that: the head is all zeros", st.Name, name)

@@ -426,12 +426,15 @@ type Stage struct {
 	// the method, as formulas: advantages, filters, the loss
 	Algorithm Algorithm `toml:"algorithm" in:"sft,preference,rl"`
 
+	// who else learns in each step: models of [models] by their names, or policy, a second loss of it on rows
+	Learn map[string]Learning `toml:"learn" in:"rl" of:"learn"`
+
 	played bool           // its task is played in turns
 	models []reward.Model // that formulas name beside those that every recipe has
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy, a learner of its
-// own, a truth or a tree has no keys about them.
+// own, a truth, a tree or others who learn has no keys about them.
 func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {
@@ -445,6 +448,9 @@ func (s Stage) Variant() string {
 	}
 	if s.Grows() {
 		variants = append(variants, "tree")
+	}
+	if len(s.Learn) > 0 {
+		variants = append(variants, "learn")
 	}
 	return strings.Join(variants, " ")
 }

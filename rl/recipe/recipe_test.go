@@ -76,6 +76,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	candidates, taught, crowned := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}
 	crowned.Best.Every, crowned.Trains, crowned.Truth = 4, "twin", "task"
+	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}
 	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
 	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}}
@@ -106,6 +107,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	check(reflect.ValueOf(reward.Verifier{}))
 	check(reflect.ValueOf(Expectation{}))
 	check(reflect.ValueOf(Member{}))
+	check(reflect.ValueOf(Learning{}))
 	check(reflect.ValueOf(Tool{}))
 	check(reflect.ValueOf(Making{}))
 	check(reflect.ValueOf(rowSource{}))
@@ -132,7 +134,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for i := range base.Stages {
 			s := &base.Stages[i]
-			s.models, s.Trains = nil, stageDefaults(s.Kind).Trains
+			s.models, s.Learn, s.Trains = nil, nil, stageDefaults(s.Kind).Trains
 			s.Verifiers = slices.DeleteFunc(slices.Clone(s.Verifiers), func(v reward.Verifier) bool { return v.Verifier == judge.Name }) // which ask them
 			scramble(r, s, s.Kind)
 			if s.Learns() {

@@ -69,7 +69,7 @@ func (d decoder) misplaced(r *Recipe) []string {
 
 // noHomes are tables whose keys nobody means by a bare name: lists, and formulas in place of
 // numbers.
-var noHomes = []string{"models.NAME", "task.source", "task.tool", "stage.verifier", "stage.make", "stage.source", "stage.numbers", "stage.expect", "expect"}
+var noHomes = []string{"models.NAME", "task.source", "task.tool", "stage.verifier", "stage.make", "stage.source", "stage.numbers", "stage.learn.NAME", "stage.expect", "expect"}
 
 // homes are the full names of a key, those of stages that learn from rewards first.
 func (d decoder) homes(key string) []string {
@@ -454,7 +454,11 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 			s.models = append(s.models, reward.Model{Name: name, Head: r.Models[name].Head})
 		}
 	}
-	d.Decode(s, t, at, "algorithm")
+	skip := []string{"algorithm"}
+	if s.Kind == KindRL {
+		skip = append(skip, "learn")
+	}
+	d.Decode(s, t, at, skip...)
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not just a number", s.Name)
 	}
@@ -497,6 +501,9 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.arrival(s, at)
 		d.inTurns(s, task, at)
 		d.grows(s, task, at)
+		if d.Failed() == before {
+			d.learning(s, r, t, at)
+		}
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

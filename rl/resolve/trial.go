@@ -23,25 +23,36 @@ const tryRows = 64
 // written. A method that learns nothing is a fault; what is likely not meant is a note.
 func try(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) (notes []string) {
 	var rows []verify.Problem
-	for i := range r.Stages {
-		st := &r.Stages[i]
+	one := func(st *recipe.Stage, table string) {
 		if !st.Learns() || st.Skip || st.Algorithm.AsWritten {
-			continue
+			return
 		}
 		method, err := st.Compiled()
 		if err != nil {
-			continue // it is told when the stage begins
+			return // it is told when the stage begins
 		}
 		if rows == nil {
 			rows = someRows(r, source)
 		}
+		name := table
+		if dot := strings.Index(name, ".learn."); dot < 0 {
+			name = "stage.algorithm"
+		} else {
+			name = "stage" + name[dot:]
+		}
 		for _, f := range method.Try(trialOf(r, st, rows)) {
 			part := strings.ReplaceAll(f.Part, "state/", "state.")
 			if f.Warning {
-				notes = append(notes, fmt.Sprintf("warning: stage %s: %s in [stage.algorithm]: %s", st.Name, part, f.Text))
+				notes = append(notes, fmt.Sprintf("warning: stage %s: %s in [%s]: %s", st.Name, part, name, f.Text))
 				continue
 			}
-			faults.Fail(fmt.Sprintf("stage.%d.algorithm.%s", i, part), "%w", hint.With(fmt.Errorf("%s", f.Text), "if this is meant, write as_written = true in [stage.algorithm]"))
+			faults.Fail(table+"."+part, "%w", hint.With(fmt.Errorf("%s", f.Text), "if this is meant, write as_written = true in [%s]", name))
+		}
+	}
+	for i := range r.Stages {
+		one(&r.Stages[i], fmt.Sprintf("stage.%d.algorithm", i))
+		for _, l := range r.Stages[i].Learners() {
+			one(l.Stage, fmt.Sprintf("stage.%d.learn.%s.algorithm", i, l.Trains))
 		}
 	}
 	return notes

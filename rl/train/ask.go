@@ -16,29 +16,44 @@ type asker struct {
 
 // ask asks the models. The updates of the step change what they say.
 func (a *asker) ask(d Drawn) (Asked, error) {
+	out, err := a.again(d)
+	if err == nil {
+		err = a.complete(&out)
+	}
+	return out, err
+}
+
+// again adds to a drawn step the groups that take part again, and what the policy says of all now.
+func (a *asker) again(d Drawn) (Asked, error) {
 	d.Stored = min(d.Stored, len(a.replay.groups)) // some may have become too old since
 	out := Asked{Drawn: d}
 	now := a.models.Version()
-	if err := a.again(&out, now); err != nil {
+	if err := a.replayed(&out, now); err != nil {
 		return out, err
 	}
 	own, refused, err := a.overtaken(&d, now)
 	if err != nil {
 		return out, err
 	}
-	out.Now = slices.Concat(own, out.Now)
-	if out.Table, err = a.of(&d.Plan, out.all(), out.Now).table(asked, a.reads); err != nil {
-		return out, err
-	}
-	if len(d.Refused)+d.Stored > 0 && len(a.method.Method.State) > 0 {
-		// What moves the states after the step is all that was sampled in it, and nothing that is replayed.
-		out.Sampled, err = a.of(&d.Plan, slices.Concat(d.Completions, d.Refused), slices.Concat(own, refused)).table(asked, a.reads)
-	}
+	out.Now, out.refused = slices.Concat(own, out.Now), refused
 	return out, err
 }
 
-// again adds stored groups, chosen at random, with what the trainer makes of them now.
-func (a *asker) again(out *Asked, version int) error {
+// complete adds the tables of what formulas read.
+func (a *asker) complete(out *Asked) (err error) {
+	d := &out.Drawn
+	if out.Table, err = a.of(&d.Plan, out.all(), out.Now).table(asked, a.reads); err != nil {
+		return err
+	}
+	if len(d.Refused)+d.Stored > 0 && len(a.method.Method.State) > 0 {
+		// What moves the states after the step is all that was sampled in it, and nothing that is replayed.
+		out.Sampled, err = a.of(&d.Plan, slices.Concat(d.Completions, d.Refused), slices.Concat(out.Now[:len(d.Completions)], out.refused)).table(asked, a.reads)
+	}
+	return err
+}
+
+// replayed adds stored groups, chosen at random, with what the trainer makes of them now.
+func (a *asker) replayed(out *Asked, version int) error {
 	if out.Stored == 0 {
 		return nil
 	}

@@ -46,6 +46,15 @@
 // no step learned from. The schedule does not name them, so two runs by the same schedule may
 // differ in them in the last checkpoints.
 //
+// # Who else learns
+//
+// Models that learn beside the policy (beside.go) take each step in the order of their names: those that do so
+// first before the advantages are computed, the others after the policy's updates and before rows are made. Each is
+// a learner with a method, an optimizer and rows of its own, and one update a step. The completions that it learns
+// from are those of the step, as they were drawn. Where one learns first, what workers draw is collected before,
+// so that an interrupt comes before all changes or after them. A second loss of the policy is no learner of its own:
+// its rows are dealt to the updates of the step, and each update adds the two gradients.
+//
 // # Made rows
 //
 // A maker (make.go) makes rows of the completions of a step, after its updates: it fills templates, and may

@@ -162,7 +162,8 @@ func statisticOf(fact string) *statistic {
 // facts lays out what the formulas of a stage read.
 type facts struct {
 	recipe  *recipe.Recipe
-	index   int // of the stage
+	stage   *recipe.Stage // whose formulas they are
+	index   int           // of the stage, in streams of random numbers; of who learns beside it a number of its own
 	method  *algo.Algorithm
 	turns   bool        // they are the segments
 	nodes   bool        // those of trees are
@@ -174,8 +175,12 @@ type facts struct {
 }
 
 func newFacts(p Parts, index int) (*facts, error) {
-	st := &p.Recipe.Stages[index]
-	f := &facts{recipe: p.Recipe, index: index, prompts: p.Prompts, record: p.Record, models: castModels{p.Cast}}
+	return factsFor(p, &p.Recipe.Stages[index], index)
+}
+
+// factsFor are those of a stage with an index, or of who learns beside it.
+func factsFor(p Parts, st *recipe.Stage, index int) (*facts, error) {
+	f := &facts{recipe: p.Recipe, stage: st, index: index, prompts: p.Prompts, record: p.Record, models: castModels{p.Cast}}
 	var err error
 	if f.method, err = st.Compiled(); err == nil {
 		f.reads, err = st.Reads()
@@ -189,7 +194,11 @@ func newFacts(p Parts, index int) (*facts, error) {
 
 // blamed says in which table the formula of an error stands.
 func (f *facts) blamed(err error) error {
-	return fmt.Errorf("[stage.algorithm] of stage %s: %w", f.recipe.Stages[f.index].Name, err)
+	table := "[stage.algorithm]"
+	if f.beside() {
+		table = "[stage.learn." + f.stage.Learner() + ".algorithm]"
+	}
+	return fmt.Errorf("%s of stage %s: %w", table, f.stage.Name, err)
 }
 
 // verifier is the place of a verifier of the stage among the verdicts of a completion, by its name;
@@ -198,7 +207,7 @@ func (f *facts) verifier(name string) int {
 	if name == taskFact {
 		return 0
 	}
-	for i, v := range f.recipe.Stages[f.index].Verifiers {
+	for i, v := range f.stage.Verifiers {
 		if v.Name == name {
 			return i + 1
 		}

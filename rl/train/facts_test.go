@@ -42,7 +42,7 @@ func TestRunFacts(t *testing.T) {
 // TestKnown: a fact is supplied from its time on. Of two suppliers the later one holds as soon as it
 // is known.
 func TestKnown(t *testing.T) {
-	f := &facts{recipe: &recipe.Recipe{Stages: []recipe.Stage{{}}}}
+	f := &facts{recipe: &recipe.Recipe{}, stage: &recipe.Stage{}}
 	for _, c := range []struct {
 		fact  string
 		by    when

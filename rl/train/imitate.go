@@ -59,7 +59,7 @@ func Readable(o *resolve.Opened, renderer *prompts.Renderer) error {
 				hinted.Stages, n = slices.Clone(r.Stages), cast.ProbeProblems
 				hinted.Stages[i].SFT.ShowShare = 1
 			}
-			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed, nil), renderer, i, 0, n); err != nil {
+			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed, nil), renderer, &hinted.Stages[i], i, 0, n); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 }
 
 // shown are the completions that a step learns from: rows, then demonstrations of a task that has some.
-func (s *imitation) shown(step int) ([]Completion, error) {
+func (s *rowStage) shown(step int) ([]Completion, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
 		rows, err := s.drawRows(step)
 		if err != nil {
@@ -160,7 +160,7 @@ func (s *imitation) shown(step int) ([]Completion, error) {
 	if err != nil || left == 0 {
 		return cs, err
 	}
-	more, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
+	more, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.stage, s.index, step, s.stage.SFT.BatchSize)
 	if err != nil {
 		return nil, err
 	}
@@ -185,11 +185,11 @@ func (s *imitation) rate(step int) float64 {
 
 // demonstrations are the n sequences of a step of a stage. refuse returns an error for a
 // problem that must not be trained on; episodes are what the problems are played in.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, episodes *rollout.Episodes, renderer *prompts.Renderer, stage, step, n int) ([]Completion, error) {
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, episodes *rollout.Episodes, renderer *prompts.Renderer, st *recipe.Stage, index, step, n int) ([]Completion, error) {
 	cs := make([]Completion, n)
-	t := demonstrating{recipe, &recipe.Stages[stage], episodes, renderer}
+	t := demonstrating{recipe, st, episodes, renderer}
 	for i := range cs {
-		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
+		r := random.At(recipe.Seed, random.Stream(random.Draw, index), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
 		if err := refuse(row); err != nil {
 			return nil, err

@@ -19,7 +19,9 @@ import (
 // learner makes updates from existing completions. It samples nothing.
 type learner struct {
 	*facts
-	cast *cast.Cast
+	cast   *cast.Cast
+	who    *cast.Trainee
+	second *beside // a second loss of the policy; nil: there is none
 }
 
 // value computes what the method needs once for a step.
@@ -61,6 +63,7 @@ type course struct {
 	waiting  *batch  // whose gradient is there; nil: there is no update any more
 	found    measured
 	done     updates
+	second   *secondLoss // nil: there is none
 	slopes   [][]float64
 	written  []map[string][]float64 // [number of a completion] parts of the recipe, where the step's tokens are recorded
 	metrics  metrics.Row
@@ -75,6 +78,12 @@ func (s *learner) begin(v *Valued) (*course, error) {
 	c := &course{s: s, v: v, slopes: make([][]float64, len(cs)), written: make([]map[string][]float64, len(cs)), metrics: metrics.Row{"optim/lr": s.settings(v).LR, "optim/tokens": 0, "optim/rows": 0}}
 	for part, parts := 0, v.stage.RL.UpdatesPerRollout; part < parts; part++ {
 		c.parts = append(c.parts, order[part*len(order)/parts:(part+1)*len(order)/parts])
+	}
+	if s.second != nil {
+		var err error
+		if c.second, err = s.second.rowsOf(v.At, len(c.parts)); err != nil {
+			return nil, err
+		}
 	}
 	return c, c.next()
 }
@@ -101,6 +110,9 @@ func (c *course) next() (err error) {
 	if c.found, err = c.waiting.backward(len(c.done) == 0); err == nil && c.v.stage.RecordsTokens(c.v.At.Step) {
 		err = c.waiting.note(c.written)
 	}
+	if err == nil && c.second != nil {
+		err = c.second.add(len(c.parts))
+	}
 	return err
 }
 
@@ -116,7 +128,7 @@ func (c *course) finish() (*Event, error) {
 		c.done = append(c.done, c.found)
 		c.outdated += float64(version) - c.v.meanVersion()
 		c.tokens += c.found.tokens
-		c.metrics["optim/rows"] += float64(c.s.cast.Policy.Rows())
+		c.metrics["optim/rows"] += float64(c.s.who.Rows())
 		for _, m := range c.waiting.members {
 			c.metrics["optim/tokens"] += float64(len(m.View.IDs) - 1)
 		}
@@ -126,6 +138,10 @@ func (c *course) finish() (*Event, error) {
 		}
 	}
 	c.done.into(c.metrics)
+	if c.second != nil {
+		c.second.into(c.metrics)
+		c.tokens += c.second.tokens
+	}
 	if c.outdated > 0 {
 		c.metrics["policy/lag_effective"] = c.outdated / float64(len(c.done))
 	}

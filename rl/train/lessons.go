@@ -9,7 +9,6 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -20,12 +19,12 @@ import (
 type rowStage struct {
 	Parts
 	learner
-	stage *recipe.Stage
+	place int // of the stage in the recipe
 }
 
 func newRowStage(p Parts, index int) (rowStage, error) {
 	f, err := newFacts(p, index)
-	return rowStage{p, learner{f, p.Cast}, &p.Recipe.Stages[index]}, err
+	return rowStage{p, learner{facts: f, cast: p.Cast, who: p.Cast.Policy.Trainee}, index}, err
 }
 
 // made are the rows of a step that the run has made. After them come as many of the task as are left.
@@ -40,7 +39,7 @@ func (s *rowStage) made(step int) (rows []verify.Problem, left int, err error) {
 	if !s.stage.OfRows() {
 		left = n - len(rows)
 	}
-	return rows, left, s.Rows.supplied(s.index)
+	return rows, left, s.Rows.supplied(s.stage, s.place)
 }
 
 // drawRows are the rows of a step: those that the run has made, then those of the task's data.
@@ -81,7 +80,7 @@ func written(row verify.Problem, l chat.Lesson, paid float64) Completion {
 }
 
 // lessons are the messages or completions of rows.
-func (s *imitation) lessons(rows []verify.Problem) ([]Completion, error) {
+func (s *rowStage) lessons(rows []verify.Problem) ([]Completion, error) {
 	cs := make([]Completion, len(rows))
 	for i, row := range rows {
 		lesson, err := s.Prompts.Lesson(row)

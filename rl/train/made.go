@@ -81,8 +81,15 @@ func (r *Rows) keep(name string, row verify.Problem) {
 
 // limits are what the stages that draw rows of a name have room for.
 func (r *Rows) limits(name string) (l prompts.Limits) {
+	var all []*recipe.Stage
 	for i := range r.recipe.Stages {
 		st := &r.recipe.Stages[i]
+		all = append(all, st)
+		for _, l := range st.Learners() {
+			all = append(all, l.Stage)
+		}
+	}
+	for _, st := range all {
 		for _, source := range st.Sources {
 			if source.Rows != name || st.Skip {
 				continue
@@ -129,9 +136,9 @@ func (r *Rows) draw(st *recipe.Stage, n int, at func(i int) *random.Rand) []veri
 // places are how many of n a share has.
 func places(share float64, n int) int { return int(math.Round(share * float64(n))) }
 
-// supplied refuses a stage that learns from rows alone of which there are none. index is the stage's place.
-func (r *Rows) supplied(index int) error {
-	st := &r.recipe.Stages[index]
+// supplied refuses a stage, or who learns beside it, that learns from rows alone of which there are none. index is the
+// stage's place.
+func (r *Rows) supplied(st *recipe.Stage, index int) error {
 	if !st.OfRows() { // the task gives the others
 		return nil
 	}

@@ -38,7 +38,7 @@ func newMaking(p Parts, index int) (Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &making{whole: &p.Recipe.Stages[index], asker: &asker{f, &replay{}}, learner: &learner{f, p.Cast}}
+	s := &making{whole: &p.Recipe.Stages[index], asker: &asker{f, &replay{}}, learner: &learner{facts: f, cast: p.Cast, who: p.Cast.Policy.Trainee}}
 	if s.drawer, err = newDrawer(p, f); err != nil {
 		return nil, err
 	}

@@ -263,7 +263,7 @@ func TestRowsDraw(t *testing.T) {
 	st.Sources = st.Sources[1:]
 	rows.kept["failed"] = nil
 	st.Sources[0].Share = 1 // so that the stage has no other prompts
-	if got := rows.draw(st, 4, at); got != nil || rows.supplied(0) != nil {
+	if got := rows.draw(st, 4, at); got != nil || rows.supplied(&rows.recipe.Stages[0], 0) != nil {
 		t.Errorf("of none: %v", got)
 	}
 }
@@ -281,11 +281,11 @@ func TestMakerTells(t *testing.T) {
 	}
 	rows.recipe.Stages = append(rows.recipe.Stages, recipe.Stage{Name: "later", Sources: slices.Clone(smallest(t, "stage.rl.make="+made, `stage.rl.source=[{rows = "lacks"}]`).Stages[0].Sources)})
 	why := strings.TrimPrefix(e.Notes[0], "  step 3: rows of lacks left out: ")
-	if err := rows.supplied(1); err == nil || !strings.Contains(err.Error(), why) {
+	if err := rows.supplied(&rows.recipe.Stages[1], 1); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v has not %q", err, why)
 	}
 	rows.recipe.Stages[1].Sources[0].Share = 0.5
-	if err := rows.supplied(1); err != nil {
+	if err := rows.supplied(&rows.recipe.Stages[1], 1); err != nil {
 		t.Errorf("the task gives the other half, and all where nothing was made: %v", err)
 	}
 }

@@ -220,7 +220,7 @@ func TestLearnerFromJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &learner{f, c}
+		l := &learner{facts: f, cast: c, who: c.Policy.Trainee}
 		v, err := l.value(a)
 		if err != nil {
 			t.Fatal(err)

@@ -92,7 +92,7 @@ func (l *planner) made(at Position, try, n int) ([]verify.Problem, error) {
 	rows := l.rows.draw(l.whole, n, func(i int) *random.Rand {
 		return random.At(l.recipe.Seed, random.Stream(random.Rows, l.index), first+uint64(i))
 	})
-	return rows, l.rows.supplied(l.index)
+	return rows, l.rows.supplied(l.stage, l.index)
 }
 
 // sizes are how many completions each problem of a step gets.

@@ -70,7 +70,7 @@ func (s *preference) nothing() error {
 
 // choices are the completions of rows, a group for each row. Those of a group share their
 // prompt.
-func (s *preference) choices(rows []verify.Problem) ([]Completion, error) {
+func (s *rowStage) choices(rows []verify.Problem) ([]Completion, error) {
 	var cs []Completion
 	for i, row := range rows {
 		choices, err := s.Prompts.Choices(row)

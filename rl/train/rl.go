@@ -25,6 +25,7 @@ type reinforcement struct {
 	queue   queue
 	asker   *asker
 	learner *learner
+	besides []*beside // who learn beside the policy
 	replay  *replay
 	maker   *maker // nil: it makes no rows
 	heldOut *HeldOut
@@ -57,13 +58,21 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	if s.whole.Arrives() {
 		s.queue = &byArrival{plan: plan, drawer: d, schedule: p.Schedule}
 	}
-	s.asker, s.learner = &asker{f, s.replay}, &learner{f, p.Cast}
-	return s, nil
+	s.asker, s.learner = &asker{f, s.replay}, &learner{facts: f, cast: p.Cast, who: p.Cast.Policy.Trainee}
+	s.besides, s.learner.second, err = newBesides(p, index)
+	return s, err
 }
 
 // keepers have what a checkpoint keeps of the stage.
 func (s *reinforcement) keepers() []cast.Keeper {
-	return []cast.Keeper{s.replay, s.queue, s.learner, s.planner}
+	all := []cast.Keeper{s.replay, s.queue, s.learner, s.planner}
+	if s.learner.second != nil {
+		all = append(all, s.learner.second)
+	}
+	for _, b := range s.besides {
+		all = append(all, b)
+	}
+	return all
 }
 
 // Save implements cast.Keeper.
@@ -103,12 +112,20 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	if err != nil {
 		return s.refused(at, err), err
 	}
+	early := slices.ContainsFunc(s.besides, func(b *beside) bool { return b.First })
+	if early { // they change weights, which no interrupt may come after
+		if err := s.queue.Collect(ctx, times); err != nil {
+			return s.refused(at, err), err
+		}
+	}
 	v, lessons, err := s.begin(drawn)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
-	if err := s.queue.Collect(ctx, times); err != nil {
-		return s.refused(at, err), err
+	if !early {
+		if err := s.queue.Collect(ctx, times); err != nil {
+			return s.refused(at, err), err
+		}
 	}
 	e, err := s.finish(v, lessons)
 	if err != nil {
@@ -128,9 +145,15 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	return e, s.evaluate(ctx, at, e)
 }
 
-// begin asks the models about a step, values it and computes the first gradient.
+// begin lets those learn who do so first, asks the models about a step, values it and computes the first gradient.
 func (s *reinforcement) begin(d Drawn) (*Valued, *course, error) {
-	a, err := s.asker.ask(d)
+	a, err := s.asker.again(d)
+	if err == nil {
+		err = s.learnBeside(&a, true)
+	}
+	if err == nil {
+		err = s.asker.complete(&a)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,6 +171,12 @@ func (s *reinforcement) finish(v *Valued, lessons *course) (*Event, error) {
 	e, err := lessons.finish()
 	if err != nil {
 		return nil, err
+	}
+	if err := s.learnBeside(&v.Asked, false); err != nil {
+		return nil, err
+	}
+	for _, b := range s.besides {
+		b.into(row)
 	}
 	maps.Copy(row, e.Metrics)
 	e.Metrics, e.Arrived = row, v.Arrived

@@ -11,14 +11,19 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// statesFile keeps the states of a method in a checkpoint.
-const statesFile = "trainer/states.json"
+// statesFile keeps the states of the method in a checkpoint.
+func (f *facts) statesFile() string {
+	if f.beside() {
+		return "models/" + f.stage.Learner() + ".states.json"
+	}
+	return "trainer/states.json"
+}
 
 // Save implements cast.Keeper.
 func (f *facts) Save() (map[string]func(io.Writer) error, error) {
 	files := map[string]func(io.Writer) error{}
 	if len(f.method.Method.State) > 0 {
-		files[statesFile] = f.states.Save
+		files[f.statesFile()] = f.states.Save
 	}
 	return files, nil
 }
@@ -29,7 +34,7 @@ func (f *facts) Load(dir string) error {
 		return nil
 	}
 	f.states = algo.States{}
-	return readJSON(dir, statesFile, &f.states)
+	return readJSON(dir, f.statesFile(), &f.states)
 }
 
 // afterStep moves states of the method, if it has any. The problems are those of the table's groups.

@@ -93,6 +93,8 @@ type Asked struct {
 	Held     map[int]map[string][]float64 // what the method computed of replayed completions in their own step, by their number
 	Table    *formula.Table               // the facts of Completions and of Replayed
 	Sampled  *formula.Table               // of Completions and of Refused; nil: nothing reads it, or it is Table
+
+	refused []Now // of Refused, if states depend on them
 }
 
 // all are the completions that take part.

@@ -75,5 +75,5 @@ func TestRate(t *testing.T) {
 func imitationOf(hold, decay int, final float64) *imitation {
 	st := &recipe.Stage{Kind: recipe.KindSFT, SFT: recipe.SFT{HoldSteps: hold, DecaySteps: decay, FinalLRShare: final}}
 	st.Optimizer.WarmupSteps = 2
-	return &imitation{rowStage: rowStage{stage: st}, holdEnd: -1}
+	return &imitation{rowStage: rowStage{learner: learner{facts: &facts{stage: st}}}, holdEnd: -1}
 }

@@ -288,7 +288,7 @@ func TestTreeOfOnePath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &learner{f, c}
+		l := &learner{facts: f, cast: c, who: c.Policy.Trainee}
 		v, err := l.value(a)
 		if err != nil {
 			t.Fatal(err)

@@ -25,6 +25,7 @@ type batch struct {
 	u       *algo.Update
 	members []member    // their rows are those of the update's table
 	slopes  [][]float64 // [number in the step] what the loss asks of each token; nil: it was in no update
+	weight  float64     // of the loss in the gradient
 }
 
 // member is a completion of an update.
@@ -63,7 +64,7 @@ func (s *learner) deal(v *Valued, groups []int, slopes [][]float64) (*batch, err
 			}
 		}
 	}
-	return &batch{s, v, u, placed(u.Rows, members), slopes}, nil
+	return &batch{s, v, u, placed(u.Rows, members), slopes, 1}, nil
 }
 
 // groups are those with a completion in the batch, in the order of training.
@@ -98,11 +99,11 @@ func (b *batch) note(written []map[string][]float64) error {
 // apply changes the weights by the gradient of a batch, and moves the states of the method that
 // are values of an update.
 func (b *batch) apply(h learn.Optimizer) (norm float64, err error) {
-	norm, err = b.s.cast.Policy.Update(h)
+	norm, err = b.s.who.Update(h)
 	if errors.Is(err, learn.ErrNotFinite) {
 		err = failed(err, h.LR, h.ClipNorm)
 	}
-	if err == nil && b.v.stage.Kind == recipe.KindRL { // every stage begins with an average of its own
+	if err == nil && b.v.stage.Kind == recipe.KindRL && !b.s.beside() { // every stage begins with an average of its own
 		err = b.s.cast.Follow(1 - b.v.stage.RL.EMADecay)
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func failed(err error, lr, clipNorm float64) error {
 // first says that no update came before it in the step, so that the trainer computes what is
 // recorded of the beginning of the step.
 func (b *batch) backward(first bool) (measured, error) {
-	policy, views := b.s.cast.Policy, b.views()
+	who, views := b.s.who, b.views()
 	local, _ := b.s.method.Local()
 	switch {
 	case local:
@@ -131,7 +132,7 @@ func (b *batch) backward(first bool) (measured, error) {
 	case first && b.recorded():
 		return b.foreseen(views)
 	}
-	stats, err := policy.Forward(views)
+	stats, err := who.Forward(views)
 	if err != nil {
 		return measured{}, err
 	}
@@ -139,7 +140,7 @@ func (b *batch) backward(first bool) (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	if err := policy.Backward(weights); err != nil {
+	if err := who.Backward(weights); err != nil {
 		return measured{}, err
 	}
 	return measureOf(b.u)
@@ -149,7 +150,7 @@ func (b *batch) backward(first bool) (measured, error) {
 func (b *batch) local(views []rollout.View) (measured, error) {
 	var all []seq.Stats
 	whole := false
-	err := b.s.cast.Policy.Accumulate(views, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+	err := b.s.who.Accumulate(views, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
 		all = append(all, stats...)
 		if whole = len(stats) == len(views); whole {
 			return b.weights(b.u, stats)
@@ -199,7 +200,7 @@ func (b *batch) foreseen(views []rollout.View) (measured, error) {
 		return measured{}, err
 	}
 	var found []seq.Stats
-	err = b.s.cast.Policy.Accumulate(views, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+	err = b.s.who.Accumulate(views, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
 		found = append(found, stats...)
 		return weights[first : first+len(stats)], nil
 	})
@@ -249,8 +250,11 @@ func (b *batch) weights(u *algo.Update, stats []seq.Stats) ([]learn.Weights, err
 
 // taught notes what the loss asks of each token.
 func (b *batch) taught(members []member, weights []learn.Weights) []learn.Weights {
-	for i, w := range weights {
-		b.slopes[members[i].number] = w.Logprob
+	for i := range weights {
+		if b.weight != 1 {
+			weights[i] = weights[i].Times(b.weight)
+		}
+		b.slopes[members[i].number] = weights[i].Logprob
 	}
 	return weights
 }

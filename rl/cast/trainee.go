@@ -1,0 +1,53 @@
+package cast
+
+import (
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Trainee is a model that learns.
+type Trainee struct {
+	trainer *learn.Trainer
+	version int          // updates since the run began
+	rows    int          // of the last update
+	changed func() error // is told of each update; nil: nobody is
+}
+
+// Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
+// see [learn.Trainer.Accumulate].
+func (t *Trainee) Accumulate(views []rollout.View, weigh func(first int, stats []seq.Stats) ([]learn.Weights, error)) error {
+	return t.trainer.Accumulate(sequences(views), weigh)
+}
+
+// Forward computes the statistics of the tokens that the policy wrote, before any
+// gradient, see [learn.Trainer.Forward].
+func (t *Trainee) Forward(views []rollout.View) ([]seq.Stats, error) {
+	return t.trainer.Forward(sequences(views))
+}
+
+// Backward adds the gradient of the views of the last Forward.
+func (t *Trainee) Backward(weights []learn.Weights) error { return t.trainer.Backward(weights) }
+
+// Scores says whether the passes to come also read what the head says after each token, see
+// [learn.Trainer.Scores].
+func (t *Trainee) Scores(on bool) { t.trainer.Scores(on) }
+
+// Rows is how many rows the last update computed, see [learn.Trainer.Rows].
+func (t *Trainee) Rows() int { return t.rows }
+
+// Update changes the weights by the gradient, which it clears, and returns the
+// gradient's norm.
+func (t *Trainee) Update(h learn.Optimizer) (norm float64, err error) {
+	t.rows = t.trainer.Rows()
+	if norm, err = t.trainer.Step(h); err != nil {
+		return norm, err
+	}
+	if t.version++; t.changed != nil {
+		err = t.changed()
+	}
+	return norm, err
+}
+
+// Version is the number of updates since the run began.
+func (t *Trainee) Version() int { return t.version }

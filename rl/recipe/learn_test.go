@@ -1,0 +1,111 @@
+package recipe
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// besideText is a recipe in which a reward model learns on pairs of the step's completions, a second model on the
+// completions, and the policy on demonstrations beside its rewards.
+const besideText = beforeHead + `[[stage]]
+name = "rl"
+reward = "rm"
+updates_per_rollout = 2
+[[stage.make]]
+rows = "pairs"
+each = "pair"
+row = {prompt = "{question}", chosen = "{best}", rejected = "{worst}"}
+[stage.learn.rm]
+kind = "preference"
+rows = "pairs"
+newest = true
+max_tokens = 64
+first = true
+every = 2
+algorithm = {preset = "bradley_terry"}
+optimizer = {lr = 3e-4}
+[stage.learn.policy]
+kind = "sft"
+weight = 0.1
+batch_size = 4
+[stage.learn.grader]
+algorithm = {preset = "", loss = "s = sum(logp - ref); seq_mean(-(right(task)*log_sigmoid(s) + (1 - right(task))*log_sigmoid(-s)))"}
+[models.grader]
+copy = "policy"
+`
+
+// TestLearn: a recipe says who learns beside its policy, by what and from what, and is the same when it is written and
+// read again.
+func TestLearn(t *testing.T) {
+	r, err := Parse("mine.toml", besideText, []string{"stage.rl.learn.rm.optimizer.lr=2e-4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameAgain(t, r)
+	ls := r.Stages[1].Learners()
+	if len(ls) != 3 || ls[0].Trains != "grader" || ls[1].Trains != PolicyModel || ls[2].Trains != "rm" {
+		t.Fatalf("%+v", ls)
+	}
+	grader, policy, rm := ls[0], ls[1], ls[2]
+	if grader.Kind != KindRL || grader.Every != 1 || grader.First || grader.Optimizer.LR != 1e-6 || grader.Steps != r.Stages[1].Steps || grader.UpdatesPerRollout != 1 {
+		t.Errorf("grader: %+v", grader)
+	}
+	if policy.Weight != 0.1 || policy.Kind != KindSFT || policy.Sources != nil || policy.SFT.BatchSize != 4 {
+		t.Errorf("policy: %+v", policy)
+	}
+	if rm.Every != 2 || !rm.First || rm.Optimizer.LR != 2e-4 || len(rm.Sources) != 1 || !rm.Sources[0].Newest || !rm.OfRows() || !rm.Scores() || r.Stages[1].Scores() {
+		t.Errorf("rm: %+v", rm)
+	}
+	if !r.Trained("rm") || !r.Trained("grader") || r.FirstUse("grader") != 1 || !slices.Contains(r.Stages[1].Facts(), "ref") || slices.Contains(r.Stages[1].Facts(), "score") {
+		t.Errorf("the stage reads %v", r.Stages[1].Facts())
+	}
+	plain, err := Load("chain-sum-tiny", nil)
+	if err != nil || strings.Contains(plain.Resolved(), "learn.") {
+		t.Errorf("a recipe without learners names them: %v", err)
+	}
+}
+
+// TestLearnRefused: what cannot learn beside the policy is refused at its place, with what is accepted.
+func TestLearnRefused(t *testing.T) {
+	const stage = beforeHead + "[[stage]]\nname = \"rl\"\nreward = \"rm\"\n"
+	const pairs = "[[stage.make]]\nrows = \"pairs\"\neach = \"pair\"\nrow = {prompt = \"{question}\", chosen = \"{best}\", rejected = \"{worst}\"}\n"
+	const onPairs = "kind = \"preference\"\nalgorithm = {preset = \"bradley_terry\"}\n"
+	const learns = stage + pairs + "[stage.learn.rm]\nrows = \"pairs\"\n" + onPairs
+	for _, c := range []struct{ text, want string }{
+		{stage + pairs + "[stage.learn.rn]\nrows = \"pairs\"\n" + onPairs, `mine.toml:14:14: stage.rl.learn.rn: there is no [models.rn]; did you mean rm?`},
+		{stage + pairs + "[stage.learn.other]\nkind = \"sft\"\n", "there is no [models.other]"},
+		{stage + "[stage.learn.rm]\nrows = \"pairs\"\n" + onPairs, `stage.rl.learn.rm.rows = "pairs": no stage makes such rows`},
+		{stage + pairs + "[stage.learn.rm]\nrows = \"pears\"\n" + onPairs, `stage.rl.learn.rm.rows = "pears": no stage makes such rows; did you mean pairs?`},
+		{stage + "[stage.learn.rm]\n" + onPairs, "needs rows with chosen and rejected, which task chain_sum does not have"},
+		{stage + "[stage.learn.policy]\nweight = 0.1\n", `stage.rl.learn.policy has kind = "rl", but what the policy learns from completions is the method of the stage; accepted: kind = "sft" or "preference"`},
+		{learns + "weight = 2\n", "stage.rl.learn.rm.weight does not go with another model, whose loss has an update of its own"},
+		{learns + "[stage.learn.policy]\nkind = \"sft\"\noptimizer = {lr = 1}\n", "stage.rl.learn.policy.optimizer does not go with a second loss of the policy"},
+		{learns + "[stage.learn.policy]\nkind = \"sft\"\nfirst = true\n", "stage.rl.learn.policy.first does not go with a second loss of the policy"},
+		{learns + "kinds = \"sft\"\n", "unknown key stage.rl.learn.rm.kinds"},
+		{learns + "every = 0\n", "stage.rl.learn.rm.every = 0 is out of range; accepted: a whole number from 1 to 1000000000"},
+		{learns + "max_tokens = 0\n", "stage.rl.learn.rm.max_tokens is missing: rows have no fixed length"},
+		{stage + "[stage.learn.rm]\nbatch_size = 8\n", `stage.rl.learn.rm.batch_size goes with kind = "sft" or "preference"; this table has kind = "rl"`},
+		{strings.Replace(learns, "head = true\n", "head = true\nfollow = 0.1\n", 1), "models.rm.follow does not go with head = true"},
+		{learns + "[models.m]\npath = \"x\"\n[stage.learn.m]\nkind = \"sft\"\n", "stage.rl.learn.m: a model of a folder is never trained; accepted: a model with copy"},
+		{learns + "[models.m]\ncopy = \"policy\"\nrenew = 3\n[stage.learn.m]\nkind = \"sft\"\n", "stage.rl.learn.m: a copy with renew or follow is made of the policy again and again"},
+		{learns + "[models.ref]\ncopy = \"policy\"\n[stage.learn.ref]\nkind = \"sft\"\n", "stage.rl.learn.ref: ref is what the stage began with"},
+		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(sum(logp - m))\"}\n", "its formulas read m, but that is who learns: write logp"},
+		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(sum(logp - old_value))\"}\n", "its formulas read old_value, which is the policy's"},
+		{learns + "[stage.learn.policy]\nkind = \"sft\"\nbatch_size = 1\n[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nkind = \"sft\"\nmax_tokens = -1\n", "stage.rl.learn.m.max_tokens = -1 is out of range"},
+		{strings.Replace(learns, "reward = \"rm\"\n", "updates_per_rollout = 2\n", 1) + "[stage.learn.policy]\nkind = \"sft\"\nbatch_size = 1\n", "batch_size = 1 is out of range; accepted: at least updates_per_rollout = 2"},
+		{strings.Replace(learns, "reward = \"rm\"\n", "trains = \"m\"\n", 1) + "[models.m]\ncopy = \"policy\"\n[[stage]]\nname = \"end\"\nkind = \"eval\"\n", `stage.rl.learn goes with trains = "policy"; here m has the place of the policy`},
+		{strings.Replace(stage, "reward = \"rm\"\n", "order = \"arrival\"\nlag = 1\n", 1) + "[stage.learn.policy]\nkind = \"sft\"\n", `stage.rl.learn does not go with order = "arrival"`},
+		{strings.Replace(stage, "name = \"rl\"\nreward = \"rm\"\n", "name = \"more\"\nkind = \"sft\"\n", 1) + "[stage.learn.rm]\n", `learn goes with kind = "rl"`},
+		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nreward = \"truth\"\nalgorithm = {preset = \"\", loss = \"seq_mean(-reward*sum(logp))\"}\n", "mine.toml:20:14: stage.rl.learn.m: reward = \"truth\", but the stage has no truth"},
+		{stage + "learn = 3\n", "tables [stage.learn.NAME]"},
+		{beforeHead + "[[stage]]\nname = \"rl\"\nreward = \"rm\"\n[stage.learn.policy]\nkind = \"sft\"\n", "no stage before it trains that: the head is all zeros"},
+		{learns + "[models.second]\ncopy = \"policy\"\n", "the name is where the metrics of a second loss of the policy are"},
+		{learns + "[stage.learn.policy]\nkind = \"sft\"\nalgorithm = {preset = \"\", loss = \"seq_mean(sum(logp - rew))\"}\n", "stage.rl.learn.policy.algorithm.loss: "},
+	} {
+		_, err := Parse("mine.toml", c.text, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n%v\nhas not %q", strings.TrimPrefix(c.text, beforeHead), err, c.want)
+		}
+	}
+}
