@@ -57,7 +57,7 @@ var modules = []struct{ name, where string }{
 	{"github.com/dlclark/regexp2/v2", "model/text"},
 	{"github.com/ebitengine/purego", "gpu/internal/vk"},
 	{"github.com/klauspost/compress", "rl/fleet/bus/internal/delta rl/table/internal/parquet"},
-	{"github.com/nats-io", "rl/fleet/bus"},
+	{"github.com/nats-io", "rl/fleet/bus rl/fleet/bus/internal/natsd"},
 	{"github.com/pierrec/lz4/v4", "rl/table/internal/parquet"},
 	{"github.com/rogpeppe/go-internal", "internal/blackbox"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", "model/grammar verify"},
@@ -80,11 +80,11 @@ var guardedImports = []struct {
 	why   string
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
-	{"net", "rl/fleet/bus internal/web", false, "they listen where the user said, on loopback by default; nothing else talks to a network"},
+	{"net", "rl/fleet/bus rl/fleet/bus/internal/natsd internal/web", false, "they listen where the user said, on loopback by default; nothing else talks to a network"},
 	{"net/*", "internal/browser/inside rl/fleet/bus rl/page rl/serve internal/web", false, "likewise; net/url is no network; and a test's program in a browser gets its files by loopback"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or internal/random.At"},
-	{"crypto/rand", "rl/fleet internal/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
+	{"crypto/rand", "rl/fleet rl/fleet/bus/internal/natsd internal/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, what a worker signs to come in, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
 	{"os/exec", "internal/browser internal/browser/inside internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker rl/world/outside", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, an interpreter in a box, and programs that a recipe names and the command line tells of"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }

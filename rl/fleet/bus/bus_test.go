@@ -366,14 +366,13 @@ func TestExternal(t *testing.T) {
 	}
 	other := begin(t, Options{Door: Door{URL: d.URL + "/other"}}, fleet.Draft)
 	other.step(t)
-	server.Shutdown()
-	server.WaitForShutdown()
+	server.Close()
 	s.step(t)
 	again, err := embed(strings.TrimPrefix(d.URL, "nats://"), defaultName, Key{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(again.Shutdown)
+	t.Cleanup(again.Close)
 	s.joins(t, 2)
 	before := s.fleet.Counts().Answered
 	s.run.slow = 20 * time.Millisecond // a step that ends at once hears nobody

@@ -1,5 +1,5 @@
 // Package bus carries items, results and weights between a trainer and workers of other
-// machines, over NATS. It is the only package that knows NATS.
+// machines, over NATS. Only this package and the server below it, natsd, know NATS.
 //
 //	trainer: Hub ── fleet.Memory ──┐
 //	                        requests and replies ── NATS server, embedded or external
@@ -42,8 +42,8 @@
 //
 // The hub takes one result for an item, from the worker that has the item, and no more bytes than
 // the item allows. A longer result is cut off, and the fleet refuses the worker. A key has at most
-// 8 connections to the embedded server, and a connection at most 16 subscriptions; those above are
-// closed within 2 s.
+// 8 connections to the embedded server, and a connection at most 16 subscriptions; the server
+// refuses more. Package natsd has its other bounds.
 //
 // A worker accepts from its trainer a spec of at most 256 MiB, weights no larger than its model,
 // and items whose results have less than 2 GiB.

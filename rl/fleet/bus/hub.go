@@ -207,8 +207,7 @@ func (h *Hub) Close() {
 		h.nc.Close()
 	}
 	if h.server != nil {
-		h.server.Shutdown()
-		h.server.WaitForShutdown()
+		h.server.Close()
 	}
 }
 
@@ -230,27 +229,20 @@ func (h *Hub) watch() {
 			}
 		}
 		h.mu.Unlock()
-		if h.server != nil {
+		if h.server != nil && h.opt.Allowed != nil {
 			h.guard()
 		}
 	}
 }
 
-// guard lets in whom the server may let in now, and nobody too often.
+// guard lets in whom the server may let in now.
 func (h *Hub) guard() {
-	if err := h.server.trim(); err != nil {
-		h.note("the connections of workers were not counted: %v", err)
-	}
-	if h.opt.Allowed == nil {
-		return
-	}
 	allowed, err := h.opt.Allowed()
-	if err == nil {
-		err = h.server.allow(allowed)
-	}
 	if err != nil {
 		h.note("the keys of workers could not be read again, and stay as they were: %v", err)
+		return
 	}
+	h.server.allow(allowed)
 }
 
 // drop forgets a worker and offers what it had again. h.mu is held.
