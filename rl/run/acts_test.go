@@ -121,7 +121,7 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -145,6 +145,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"reseek":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, judged = true, lies = 0.3}}`},
 	"chatr1":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, talk = 1}}`},
 	"masksearch":       {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
+	"routerag":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, routes = true}}`},
 	"behavior-priming": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,9 @@ With talk the question is the last of a conversation, in which i stands for what
 what was asked about last: 7 k 12 . i m: asks for the m of 12, and 7 k 12 . s m: for that of 7. What was
 answered before the question is in no document.
 
+With routes there is a second tool, <reach>47 k m</reach>, which follows relations from a thing as a graph does: it
+is told all documents on the way, as far as there are any, or ?.
+
 Right: the answer is the last thing of the chain, as the verifier number says with plain = true. Wrong:
 another answer, one that is cut off, or none.
 
@@ -58,12 +62,12 @@ Demonstrations: with probability searched they search for each step; otherwise t
 thing. Their marks are drawn, + and - alike, and they go on by them: after + from the last thing of the first
 document, after - with the same search. Without marks they search again, with probability recovers, after a
 document that does not say what they asked, and otherwise go on from its last thing. The last turn is an answer;
-with probability slips it is any thing.
+with probability slips it is any thing. With routes half of those that search reach for the whole question at once.
 
 The reward of the answer is its score, and that of a search is 0. Facts of a turn: calls, the number of its
 calls; calls_failed, how many of them were told ?; found, how many documents of the chain it is the first to
 show. With judged also judged, 1 where it begins with a mark that is due; approved, 1 where that is +; useful, 1
-where what was shown before it has a document of the chain. With talk also overlap, of a turn with a call: the F1 of
+where what was shown before it has a document of the chain. With routes also reached, how many of its calls are of reach. With talk also overlap, of a turn with a call: the F1 of
 its words with the question as it would stand alone, the thing and the first relation.
 
 ` + describeSettings(defaultLibrary()),
@@ -99,6 +103,7 @@ type library struct {
 	Judged    bool    `toml:"judged" about:"a turn after a search begins with + or -, a judgement of what was shown"`
 	Recovers  float64 `toml:"recovers" range:"[0,1]" about:"chance that a demonstration searches again after what is of no use to it, without judged"`
 	Slips     float64 `toml:"slips" range:"[0,1]" about:"share of the demonstrations that search and then answer with any thing"`
+	Routes    bool    `toml:"routes" about:"a second tool follows several relations at once"`
 	Talk      int     `toml:"talk" range:"[0,2]" about:"questions of a conversation before the one that is asked"`
 }
 
@@ -279,7 +284,11 @@ func (l *library) Begin(ctx context.Context, row verify.Problem, dice *random.Ra
 		others := slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return slices.Contains(chain, d) })
 		tool = liar{search, lies, others, l.Results, dice}
 	}
-	e, first, err := world.Tooled{Tools: []world.Tool{tool}, Judge: l.Verify, Mistake: unread}.Begin(ctx, row, dice)
+	all := []world.Tool{tool}
+	if l.Routes {
+		all = append(all, reach{documents})
+	}
+	e, first, err := world.Tooled{Tools: all, Judge: l.Verify, Mistake: unread}.Begin(ctx, row, dice)
 	return &reading{Episode: e, library: l, chain: chain, unseen: chain}, first, err
 }
 
@@ -307,6 +316,61 @@ func (s liar) Call(ctx context.Context, args json.RawMessage) (world.Answer, err
 	}
 	return world.Answer{Text: strings.Join(said, "\n")}, nil
 }
+
+// reach is a tool that follows relations through documents.
+type reach struct{ documents []string }
+
+// Spec implements [world.Tool].
+func (reach) Spec() world.Spec {
+	return world.Spec{
+		Name:  "reach",
+		About: "Shows the documents on the way from a thing along relations.",
+		Args:  json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"a thing and relations"}},"required":["query"],"additionalProperties":false}`),
+		Text:  "query",
+		Pure:  true,
+	}
+}
+
+// Test implements [world.Tool].
+func (reach) Test(ctx context.Context) error {
+	return tools.Tested(ctx, reach{[]string{"1 k 2", "2 l 3"}}, `{"query":"1 k l"}`, "1 k 2\n2 l 3")
+}
+
+// Open implements [world.Tool].
+func (r reach) Open(context.Context, verify.Problem) (world.Session, error) { return r, nil }
+
+// Close implements [world.Session].
+func (reach) Close() error { return nil }
+
+// Call implements [world.Session].
+func (r reach) Call(_ context.Context, args json.RawMessage) (world.Answer, error) {
+	var a struct {
+		Query string `toml:"query"`
+	}
+	if err := settings.DecodeJSON(args, &a); err != nil {
+		return world.Answer{Text: err.Error(), Failed: true}, nil
+	}
+	words := parts.FindAllString(a.Query, -1)
+	var way []string
+	for len(words) > 1 && len(way) < maxWay {
+		i := slices.IndexFunc(r.documents, func(d string) bool { return strings.HasPrefix(d, words[0]+" "+words[1]+" ") })
+		if i < 0 {
+			break
+		}
+		way = append(way, r.documents[i])
+		words = append([]string{strings.Fields(r.documents[i])[2]}, words[2:]...)
+	}
+	if way == nil {
+		return world.Answer{Text: "there is no such way", Failed: true}, nil
+	}
+	return world.Answer{Text: strings.Join(way, "\n")}, nil
+}
+
+// parts are things and relations: a policy writes no spaces.
+var parts = regexp.MustCompile(`[0-9]+|[a-z]`)
+
+// maxWay is how many documents reach shows: as many as a chain has at most.
+const maxWay = 4
 
 // reading is an episode of library.
 type reading struct {
@@ -342,6 +406,14 @@ func (e *reading) Step(ctx context.Context, t world.Turn) (world.Reply, error) {
 		more["overlap"] = 0
 		if e.shown {
 			more["overlap"] = overlap(t.Text, e.chain[0])
+		}
+	}
+	if e.Routes {
+		more["reached"] = 0
+		if e.shown {
+			for _, c := range world.Calls(t.Text, []world.Spec{tools.Search{}.Spec(), reach{}.Spec()}) {
+				more["reached"] += holds(c.Tool == "reach")
+			}
 		}
 	}
 	more["found"] = float64(len(e.unseen) - len(left))
@@ -393,6 +465,9 @@ func (l *library) TurnFacts() []string {
 	if l.Judged {
 		facts = append(facts, "judged", "approved", "useful")
 	}
+	if l.Routes {
+		facts = append(facts, "reached")
+	}
 	if l.Talk > 0 {
 		facts = append(facts, "overlap")
 	}
@@ -401,7 +476,11 @@ func (l *library) TurnFacts() []string {
 
 // EpisodeTokens implements [Episodic]: all turns but the last are searches.
 func (l *library) EpisodeTokens() int {
-	return (l.Most-1)*(l.CompletionTokens()+3*l.Results) + 2 + int(holds(l.Judged))
+	shown := l.Results
+	if l.Routes {
+		shown = max(shown, l.Hops)
+	}
+	return (l.Most-1)*(l.CompletionTokens()+3*shown) + 2 + int(holds(l.Judged))
 }
 
 // reader plays library: it searches with some probability, and else says a thing at once.
@@ -427,6 +506,9 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 	if len(history) == 1 && !dice.Chance(p.searches) {
 		return strconv.Itoa(dice.Between(0, p.Things-1))
 	}
+	if len(history) == 1 && p.Routes && !p.sure && dice.Chance(0.5) {
+		return "<reach>" + strings.Join(append([]string{at}, relations...), " ") + "</reach>"
+	}
 	mark := ""
 	for i := 2; i < len(history) && len(relations) > 0; i += 2 {
 		said := strings.Fields(firstLine(history[i].Text))
@@ -446,6 +528,9 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 			if mark = rejects; use {
 				mark = approves
 			}
+		}
+		if lines := strings.Split(history[i].Text, "\n"); strings.Contains(history[i-1].Text, "<reach>") && len(lines) == len(relations) && use {
+			said, relations = strings.Fields(lines[len(lines)-1]), relations[len(relations)-1:]
 		}
 		if use && len(said) == 3 {
 			at, relations = said[2], relations[1:]
@@ -508,7 +593,7 @@ func (l *library) Valid(_ verify.Problem, completion string, ended bool) bool {
 	if l.Judged {
 		_, completion = marked(completion)
 	}
-	return ended && numberOrCall(completion, "search")
+	return ended && (numberOrCall(completion, "search") || l.Routes && numberOrCall(completion, "reach"))
 }
 
 // numberOrCall says whether a turn is a number or one call of a tool, and nothing else.
@@ -547,13 +632,20 @@ func (l *library) PromptTokens() int { return 4*l.Talk + l.Hops + 2 }
 
 // CompletionTokens implements [Demonstrator]: of a search.
 func (l *library) CompletionTokens() int {
-	return len("<search></search>") + 2 + 1 + int(holds(l.Judged))
+	tokens := len("<search></search>") + 2
+	if l.Routes {
+		tokens = max(tokens, len("<reach></reach>")+1+l.Hops)
+	}
+	return tokens + 1 + int(holds(l.Judged))
 }
 
 func (l *library) instruction() string {
 	more := ""
 	if l.Judged {
 		more += "Begin each turn after a search with + if what you were shown is of use, or with - if it is not. "
+	}
+	if l.Routes {
+		more += "To follow relations at once, write them as in <reach>47 k m</reach>. "
 	}
 	if l.Talk > 0 {
 		more += `A question may be the last of a conversation such as "7 k 12 . i m:", in which i is what was answered last and s what was asked about last. `

@@ -193,6 +193,53 @@ func TestLibraryDemonstrations(t *testing.T) {
 	}
 }
 
+// TestLibraryRoutes: reach shows the way as far as there is one, and its calls are counted; half of the demonstrations
+// that search take it, and are right.
+func TestLibraryRoutes(t *testing.T) {
+	if err := (reach{}).Test(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l := validated(t, &library{Hops: 2, Things: 100, Relations: 6, Results: 1, Noise: 8, Most: 4, Routes: true, Searched: 1})
+	row := verify.Problem{Question: "47 k m:", Answer: "80", Metadata: metadata(map[string]any{
+		"documents": []string{"12 m 80", "80 n 3", "3 k 47", "47 k 12"}, "chain": []string{"47 k 12", "12 m 80"}})}
+	for said, want := range map[string]struct {
+		reply          string
+		found, reached float64
+	}{
+		"<reach>47 k m</reach>":                      {"47 k 12\n12 m 80", 2, 1},
+		"<reach>47km</reach>":                        {"47 k 12\n12 m 80", 2, 1},
+		"<reach>47 k l</reach>":                      {"47 k 12", 1, 1},
+		"<reach>12 m n k k m</reach>":                {"12 m 80\n80 n 3\n3 k 47\n47 k 12", 2, 1},
+		"<reach>k 47</reach>":                        {"?", 0, 1},
+		"<reach></reach>":                            {"?", 0, 1},
+		"<reach>47</reach><search>12 m</search>":     {"?\n12 m 80", 1, 1},
+		"<search>80 n</search>":                      {"80 n 3", 0, 0},
+		"<search>12 m <reach></search>":              {"12 m 80", 1, 0}, // a tag within a call is a part of it
+		"<search>12 m</search><reach>12 m n</reach>": {"12 m 80\n12 m 80\n80 n 3", 1, 1},
+	} {
+		e, _, err := l.Begin(t.Context(), row, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Step(t.Context(), world.Turn{Text: said})
+		if err != nil || len(r.Messages) != 1 || r.Messages[0].Text != want.reply || r.Facts["found"] != want.found || r.Facts["reached"] != want.reached {
+			t.Errorf("%q: %+v, %v; want %+v", said, r, err, want)
+		}
+	}
+	const n = 2000
+	reached := 0.0
+	for i := range n {
+		e, err := world.Play(t.Context(), l, l.Shown(), l.Draw(random.At(8, 1, uint64(i)), Train), l.Most, nil, random.At(8, 3, uint64(i)))
+		if err != nil || e.Verdict.Verdict != verify.Right {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		reached += e.Turns[0].Reply.Facts["reached"]
+	}
+	if got := reached / n; got < 0.5-binomialBound(0.5, n) || got > 0.5+binomialBound(0.5, n) {
+		t.Errorf("a share of %v of the demonstrations takes reach, want 0.5", got)
+	}
+}
+
 // TestLibraryTalk: i and s stand for what they should, and the overlap is that with the question as it stands alone.
 func TestLibraryTalk(t *testing.T) {
 	for question, want := range map[string]string{

@@ -65,6 +65,7 @@ func someTasks() map[string]Demonstrator {
 		"repair-large":    worldOf("repair", "lines=4", "largest_result=999", "turns=4").(Demonstrator),
 		"library":         defaultLibrary(),
 		"library-judged":  worldOf("library", "judged=true", "lies=0.3", "talk=2", "hops=1", "show=2").(Demonstrator),
+		"library-routes":  worldOf("library", "routes=true", "hops=3").(Demonstrator),
 		"rewrite":         defaultRewrite(),
 		"rewrite-small":   &rewrite{Things: 8, Relations: 3, Noise: 4, Talk: 1, Aimed: 1},
 		"guess-recap":     &guess{Size: 3, Largest: 99, Most: 2, Recap: true, Aimed: 1},
