@@ -146,6 +146,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"chatr1":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, talk = 1}}`},
 	"masksearch":       {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
 	"routerag":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, routes = true}}`},
+	"adasearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 4, known = 2, noise = 3, turns = 3, searched = 0.5}}`},
 	"behavior-priming": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 }
 

@@ -51,6 +51,9 @@ answered before the question is in no document.
 With routes there is a second tool, <reach>47 k m</reach>, which follows relations from a thing as a graph does: it
 is told all documents on the way, as far as there are any, or ?.
 
+With known the first so many relations say the same of a thing in every problem, so that their facts can be
+learned by heart; all others have to be looked up.
+
 Right: the answer is the last thing of the chain, as the verifier number says with plain = true. Wrong:
 another answer, one that is cut off, or none.
 
@@ -62,7 +65,8 @@ Demonstrations: with probability searched they search for each step; otherwise t
 thing. Their marks are drawn, + and - alike, and they go on by them: after + from the last thing of the first
 document, after - with the same search. Without marks they search again, with probability recovers, after a
 document that does not say what they asked, and otherwise go on from its last thing. The last turn is an answer;
-with probability slips it is any thing. With routes half of those that search reach for the whole question at once.
+with probability slips it is any thing. With routes half of those that search reach for the whole question at once. Those that answer at once are right
+where all relations of the question are known.
 
 The reward of the answer is its score, and that of a search is 0. Facts of a turn: calls, the number of its
 calls; calls_failed, how many of them were told ?; found, how many documents of the chain it is the first to
@@ -104,6 +108,7 @@ type library struct {
 	Recovers  float64 `toml:"recovers" range:"[0,1]" about:"chance that a demonstration searches again after what is of no use to it, without judged"`
 	Slips     float64 `toml:"slips" range:"[0,1]" about:"share of the demonstrations that search and then answer with any thing"`
 	Routes    bool    `toml:"routes" about:"a second tool follows several relations at once"`
+	Known     int     `toml:"known" range:"[0,8]" about:"relations that say the same of a thing in every problem"`
 	Talk      int     `toml:"talk" range:"[0,2]" about:"questions of a conversation before the one that is asked"`
 }
 
@@ -174,6 +179,12 @@ func (l *library) attempt(r *random.Rand) (verify.Problem, bool) {
 	var chain []fact
 	for i := range l.Hops {
 		last = l.relation(r, last)
+		if other, known := l.byHeart(things[i], last); known {
+			if slices.Contains(things, other) {
+				return verify.Problem{}, false
+			}
+			things[i+1] = other
+		}
 		chain = append(chain, fact{things[i], last, things[i+1]})
 		question += " " + string(last)
 	}
@@ -190,6 +201,9 @@ func (l *library) attempt(r *random.Rand) (verify.Problem, bool) {
 			f.other = step.thing
 		default: // what the question would be about if i and s were read otherwise
 			f.thing, f.relation = pick(r, told), chain[0].relation
+		}
+		if other, known := l.byHeart(f.thing, f.relation); known {
+			f.other = other
 		}
 		clashes := slices.ContainsFunc(chain, func(c fact) bool { return f.has(c.thing, c.relation) }) ||
 			slices.ContainsFunc(documents, func(d fact) bool { return d.thing == f.thing && d.relation == f.relation })
@@ -229,6 +243,12 @@ func (l *library) relation(r *random.Rand, last byte) byte {
 			return relation
 		}
 	}
+}
+
+// byHeart is what a known relation says of a thing.
+func (l *library) byHeart(thing int, relation byte) (other int, known bool) {
+	i := strings.IndexByte(relationNames, relation)
+	return (thing + 2*i + 5) % l.Things, i >= 0 && i < l.Known
 }
 
 // asks is what a question is about, and the relations that it follows from there.
@@ -504,7 +524,7 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 		return "" // it is another world
 	}
 	if len(history) == 1 && !dice.Chance(p.searches) {
-		return strconv.Itoa(dice.Between(0, p.Things-1))
+		return p.recalls(at, relations, dice)
 	}
 	if len(history) == 1 && p.Routes && !p.sure && dice.Chance(0.5) {
 		return "<reach>" + strings.Join(append([]string{at}, relations...), " ") + "</reach>"
@@ -543,6 +563,18 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 		return mark + at
 	}
 	return mark + searching(at+" "+relations[0])
+}
+
+// recalls is an answer without a search: the right one where it is known, else any.
+func (p reader) recalls(about string, relations []string, dice *random.Rand) string {
+	thing, err := strconv.Atoi(about)
+	for _, relation := range relations {
+		other, known := p.byHeart(thing, relation[0])
+		if thing = other; !known || err != nil {
+			return strconv.Itoa(dice.Between(0, p.Things-1))
+		}
+	}
+	return strconv.Itoa(thing)
 }
 
 func firstLine(text string) string {

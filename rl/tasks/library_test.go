@@ -240,6 +240,44 @@ func TestLibraryRoutes(t *testing.T) {
 	}
 }
 
+// TestLibraryKnown: known relations say one thing in all documents of all problems, and an answer without a search is
+// right where all are known.
+func TestLibraryKnown(t *testing.T) {
+	l := validated(t, &library{Hops: 1, Things: 20, Relations: 4, Noise: 6, Results: 1, Most: 3, Known: 2})
+	said, all, right, recalled := map[string]string{}, 0, 0, 0
+	for i := range 2000 {
+		row := l.Draw(random.At(9, 1, uint64(i)), Train)
+		documents, chain, err := shelves(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range documents {
+			if w := strings.Fields(d); strings.Contains("kl", w[1]) {
+				if before, there := said[asked(d)]; there && before != w[2] {
+					t.Fatalf("%s after %s", d, before)
+				}
+				said[asked(d)] = w[2]
+			}
+		}
+		answer := reader{l, 0, false}.Play([]world.Message{{Role: world.User, Text: row.Question}}, random.At(9, 2, uint64(i)))
+		known := strings.ContainsAny(chain[0], "kl")
+		if known && answer != row.Answer {
+			t.Fatalf("%s: %s is known, and not %s", row.ID, row.Answer, answer)
+		}
+		if known {
+			recalled++
+		} else if all++; answer == row.Answer {
+			right++
+		}
+	}
+	if recalled < 700 || all < 700 || right > all/10 {
+		t.Errorf("%d questions are known, and %d of the %d others are right without a search", recalled, right, all)
+	}
+	if mean, _ := playedIn(t, l, l.Best(), 500); mean != 1 {
+		t.Errorf("the best player earns %v", mean)
+	}
+}
+
 // TestLibraryTalk: i and s stand for what they should, and the overlap is that with the question as it stands alone.
 func TestLibraryTalk(t *testing.T) {
 	for question, want := range map[string]string{
