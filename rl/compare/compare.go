@@ -36,10 +36,11 @@ type Comparison struct {
 	Arms      []Arm
 	Rows      []Row
 	Threshold float64 // pass@1 that "tokens to" is about; NaN: none
+	Along     string  // what places on curves are: tokens sampled, or steps
 	Charts    []Chart
 }
 
-// Chart is a metric of all arms over the tokens sampled.
+// Chart is a metric of all arms over the tokens sampled, or over steps.
 type Chart struct {
 	Metric, Title, Unit string
 	Share               bool
@@ -68,7 +69,8 @@ var charts = []struct {
 
 // New compares arms, the first being what the others are held against. Their trials
 // have the same seeds in the same order. threshold is the pass@1 whose tokens are
-// counted; NaN: nine tenths of what the first arm reaches.
+// counted; NaN: nine tenths of what the first arm reaches. Runs that learn from rewards are not
+// compared with runs that do not.
 func New(arms []Arm, threshold float64) (*Comparison, error) {
 	for _, a := range arms {
 		for i, t := range a.Trials {
@@ -76,9 +78,15 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 			if len(a.Trials) != len(first) || t.Seed != first[i].Seed || len(t.Problems) != len(first[0].Problems) || !slices.Equal(t.Prompts, first[i].Prompts) {
 				return nil, fmt.Errorf("%w: %s and %s differ in their seeds or held-out problems", lines.ErrInput, arms[0].Name, a.Name)
 			}
+			if t.Taught != first[0].Taught {
+				return nil, fmt.Errorf("%w: of %s and %s one learns from rewards and the other does not", lines.ErrInput, arms[0].Name, a.Name)
+			}
 		}
 	}
-	c := &Comparison{Arms: arms, Threshold: threshold}
+	c, unit := &Comparison{Arms: arms, Threshold: threshold, Along: sampledRow}, "tokens"
+	if arms[0].Trials[0].Taught {
+		c.Along, unit = "steps", "steps"
+	}
 	c.problemRow("accuracy", func(p []record.Outcome) []float64 { return shares(p, 1) })
 	kinds := arms[0].Trials[0].Kinds
 	for _, kind := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
@@ -103,10 +111,10 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	if math.IsNaN(threshold) {
 		c.Threshold = 0.9 * c.Rows[0].Arms[0].Mean
 	}
-	if c.Threshold > 0 {
-		c.seedRow(Row{Name: fmt.Sprintf("tokens to %.1f %%", 100*c.Threshold), Unit: "tokens"}, func(t *Trial) float64 { return t.reach(c.Threshold) })
+	if c.Threshold > 0 && !arms[0].Trials[0].Taught { // whose accuracy is measured at the end
+		c.seedRow(Row{Name: fmt.Sprintf("tokens to %.1f %%", 100*c.Threshold), Unit: unit}, func(t *Trial) float64 { return t.reach(c.Threshold) })
 	}
-	c.seedRow(Row{Name: sampledRow, Unit: "tokens"}, func(t *Trial) float64 { return t.Tokens[len(t.Tokens)-1] })
+	c.seedRow(Row{Name: c.Along, Unit: unit}, func(t *Trial) float64 { return t.Tokens[len(t.Tokens)-1] })
 	for _, d := range charts {
 		if chart := c.chart(Chart{Metric: d.metric, Title: d.title, Unit: d.unit, Share: d.share}); len(chart.Grid) > 0 {
 			c.Charts = append(c.Charts, chart)

@@ -222,8 +222,8 @@ func TestDocument(t *testing.T) {
 		"\n| plain | 50.0 ± 0.0 | 100.0 ± 0.0 | 7.5 ± 0.7 | 0.188 ± 0.088 | 230 ± 71 |\n",
 		"\n| new\\| | 75.0 ± 0.0 (**+25.0 to +25.0**) | 100.0 ± 0.0 (0.0 to 0.0) |",
 		"\n| (at the start) | 50.0 ± 35.4 | 100.0 ± 0.0 |  |  |  |\n\n", "90 (1 of 2 seeds)", "over 2 seeds on 3 held-out problems",
-		"```text\nAccuracy on held-out problems (%), after 0 to 400 sampled tokens\nplain       0.0 ▁", "█ 50.0\nnew|        0.0 ▁", " 50.0\n```\n",
-		"Length (tokens), after 100 to 400 sampled tokens\nplain     9.0", "Reward (mean), ",
+		"```text\nAccuracy on held-out problems (%), after 0 to 400 tokens sampled\nplain       0.0 ▁", "█ 50.0\nnew|        0.0 ▁", " 50.0\n```\n",
+		"Length (tokens), after 100 to 400 tokens sampled\nplain     9.0", "Reward (mean), ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the document lacks %q:\n%s", want, got)
@@ -358,7 +358,28 @@ func TestRead(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	write("metrics.jsonl", `{"step":1,"stage":"warm-up","sft/loss":2}`+"\n")
-	if _, err := Read(dir, 7); err == nil || !strings.Contains(err.Error(), "no step that learns from rewards") {
+	if _, err := Read(dir, 7); err == nil || !strings.Contains(err.Error(), "no step that learns") {
+		t.Errorf("%v", err)
+	}
+	write("heldout.jsonl", `{"step":2,"problems":[{"scored":4,"right":2,"score":2}]}`+"\n")
+	write("metrics.jsonl", `{"step":1,"stage":"warm-up","sft/loss":2,"optim/lr":0.1}`+"\n"+`{"step":2,"stage":"warm-up","sft/loss":1,"optim/lr":0.1}`+"\n"+`{"step":2,"stage":"warm-up","eval/pass@1":0.5}`+"\n")
+	taught, err := Read(dir, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := taught.Curves["sft/loss"]; !taught.Taught || !slices.Equal(taught.Tokens, []float64{1, 2}) || !slices.Equal(c.X, []float64{1, 2}) || !slices.Equal(c.Y, []float64{2, 1}) {
+		t.Errorf("%+v", taught)
+	}
+	if c := taught.Curves[accuracy]; !slices.Equal(c.X, []float64{2}) {
+		t.Errorf("accuracy %+v", c)
+	}
+	one := func(trial *Trial) []*Trial { return []*Trial{trial} }
+	if c, err := New([]Arm{{"a", one(taught)}, {"b", one(taught)}}, 0.5); err != nil || c.Along != "steps" || c.Rows[len(c.Rows)-1].Name != "steps" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	rewarded := *taught
+	rewarded.Taught = false
+	if _, err := New([]Arm{{"a", one(taught)}, {"b", one(&rewarded)}}, 0.5); err == nil || !strings.Contains(err.Error(), "one learns from rewards") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Read(filepath.Join(dir, "none"), 7); err == nil {

@@ -23,7 +23,7 @@
 // # Units
 //
 // Scores and pass@k are shares of 1, lengths tokens, entropy and KL nats per token;
-// places on curves are tokens sampled so far. NaN: not measured.
+// places on curves are tokens sampled so far, or steps where no step of the runs learns from rewards. NaN: not measured.
 //
 // # Caveats
 //

@@ -45,7 +45,7 @@ func (c *Comparison) chosen() (titles []string, arms []armLines) {
 		arms = append(arms, armLines{name: atStart})
 	}
 	for _, r := range c.Rows {
-		if name, isPass := strings.CutPrefix(r.Name, "pass@"); r.Name == sampledRow || isPass && name != "8" && r.Name != fmt.Sprintf("pass@%d", c.largest()) {
+		if name, isPass := strings.CutPrefix(r.Name, "pass@"); r.Name == c.Along || isPass && name != "8" && r.Name != fmt.Sprintf("pass@%d", c.largest()) {
 			continue
 		}
 		titles = append(titles, r.title())
@@ -102,7 +102,7 @@ func (c *Comparison) curves(chart *Chart) string {
 	}
 	var b strings.Builder
 	grid := chart.Grid
-	fmt.Fprintf(&b, "```text\n%s (%s), after %.0f to %.0f sampled tokens\n", chart.Title, unit, grid[0], grid[len(grid)-1])
+	fmt.Fprintf(&b, "```text\n%s (%s), after %.0f to %.0f %s\n", chart.Title, unit, grid[0], grid[len(grid)-1], c.Along)
 	for i, band := range chart.Bands {
 		line := make([]rune, len(band))
 		for j, at := range band {

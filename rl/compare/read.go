@@ -18,7 +18,8 @@ import (
 // Trial is a run of an arm with one seed.
 type Trial struct {
 	Seed     uint64
-	Tokens   []float64        // [step] sampled up to the end of the step
+	Taught   bool             // no step learns from rewards: places on curves are steps, not tokens
+	Tokens   []float64        // [step] sampled up to the end of the step; where Taught, steps so far
 	Curves   map[string]Curve // by metric
 	Problems []record.Outcome // of the held-out problems at the end, in their order
 	Before   []record.Outcome // of the same before the first step; nil: not measured
@@ -26,13 +27,15 @@ type Trial struct {
 	Prompts  []string         // of the first of them, as far as the run has recorded them
 }
 
-// Curve is a metric over the tokens sampled. X rises.
+// Curve is a metric over the tokens sampled, or over the steps of a run that is Taught. X rises.
 type Curve struct{ X, Y []float64 }
 
-// Read reads a finished run. The error is lines.ErrInput where the folder is none, or
-// has no stage that learns from rewards.
+// Read reads a finished run. Its curves are those of the steps that learn from rewards or, if there
+// are none, of all that learn. The error is lines.ErrInput where the folder is none, or where nothing
+// learns.
 func Read(dir string, seed uint64) (*Trial, error) {
 	t := &Trial{Seed: seed, Curves: map[string]Curve{}}
+	taught := &Trial{Seed: seed, Taught: true, Curves: map[string]Curve{}}
 	sampled := 0.0
 	var evaluated metrics.Point // the newest
 	err := metrics.Each(filepath.Join(dir, record.MetricsFile), func(p metrics.Point) error {
@@ -41,6 +44,12 @@ func Read(dir string, seed uint64) (*Trial, error) {
 			evaluated = p
 		}
 		if _, ok := p.Values["rollout/tokens"]; !ok {
+			if _, learns := p.Values["optim/lr"]; learns {
+				taught.Tokens = append(taught.Tokens, float64(len(taught.Tokens)+1))
+			}
+			for name, v := range p.Values {
+				taught.add(name, float64(len(taught.Tokens)), v)
+			}
 			return nil
 		}
 		if len(t.Tokens) == 0 && measured { // the accuracy before the first step is that at 0 tokens
@@ -57,7 +66,10 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		return nil, err
 	}
 	if len(t.Tokens) == 0 {
-		return nil, fmt.Errorf("%w: run %s has no step that learns from rewards", lines.ErrInput, dir)
+		t = taught
+	}
+	if len(t.Tokens) == 0 {
+		return nil, fmt.Errorf("%w: run %s has no step that learns", lines.ErrInput, dir)
 	}
 	if err := t.readProblems(filepath.Join(dir, record.HeldOutFile)); err != nil {
 		return nil, err

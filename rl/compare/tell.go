@@ -133,7 +133,7 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 		Title  string    `json:"title"`
 		Unit   string    `json:"unit"`
 		Share  bool      `json:"share"`
-		Tokens []float64 `json:"tokens"` // sampled so far, at each place
+		Tokens []float64 `json:"tokens"` // sampled so far, or steps, at each place
 		Arms   []band    `json:"recipes"`
 	}
 	out := struct {
@@ -141,8 +141,9 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 		Threshold *float64 `json:"threshold"` // pass@1 of the row "tokens to"
 		Problems  int      `json:"problems"`  // held out
 		Rows      []row    `json:"figures"`
+		Along     string   `json:"along"` // what places on charts are
 		Charts    []chart  `json:"charts"`
-	}{Problems: len(c.Arms[0].Trials[0].Problems), Threshold: number(c.Threshold)}
+	}{Problems: len(c.Arms[0].Trials[0].Problems), Threshold: number(c.Threshold), Along: c.Along}
 	for _, t := range c.Arms[0].Trials {
 		out.Seeds = append(out.Seeds, t.Seed)
 	}

@@ -19,44 +19,45 @@ type curriculum struct {
 	// formula of a prompt, such as "if(solved < 1, 1, 0.1)": problems are drawn in proportion to it. A
 	// weight without a value is 1; if all weights are 0, all problems are equally likely; "": equally
 	// likely
-	Weight string `toml:"weight"`
+	Weight string `toml:"weight" in:"rl"`
 
 	// formula of a prompt, such as "row.level": the problems with the lowest values come first; goes with
 	// share or candidates; "": no order
-	Order string `toml:"order"`
+	Order string `toml:"order" in:"rl"`
 
 	// formula of the run, such as "linear(0.2, 1, 1, steps)": share of the problems, in that order, that
 	// may be drawn
-	Share string `toml:"share"`
+	Share string `toml:"share" in:"rl"`
 
 	// member of the problems' rows, such as "row.category": all problems with the same value form an arm,
 	// and an arm is drawn by the mean weight of its problems, however many it has; "": none
-	Arms string `toml:"arms"`
+	Arms string `toml:"arms" in:"rl"`
 
 	// number of problems of a procedural task from which a stage with weight, order or arms draws; 0: for
 	// data, whose rows are the problems
-	Pool int `toml:"pool" range:"[0,1000000]" unit:"problems"`
+	Pool int `toml:"pool" in:"rl" range:"[0,1000000]" unit:"problems"`
 
 	// problems that a step draws for each of its prompts, new ones every time: those that come first in the
 	// order are its prompts, and the others are dropped before anything is sampled; 0: the order is that
 	// of a list
-	Candidates int `toml:"candidates" of:"candidates" range:"[0,1000]" unit:"problems per prompt"`
+	Candidates int `toml:"candidates" in:"rl" of:"candidates" range:"[0,1000]" unit:"problems per prompt"`
 
 	// formula of a prompt, such as "sqrt(solved*(1 - solved))": the completions of a step, group_size for
 	// each of its prompts, are shared among them in proportion to it, with at least 2 for each. A prompt
 	// without a value counts as 1; if all are 0, all get as many; "": group_size for each
-	Completions string `toml:"completions" of:"completions"`
+	Completions string `toml:"completions" in:"rl" of:"completions"`
 
 	// with completions: the most for one prompt; default: 4 times group_size
-	CompletionsMost int `toml:"completions_most" of:"completions" range:"[0,65536]" unit:"completions"`
+	CompletionsMost int `toml:"completions_most" in:"rl" of:"completions" range:"[0,65536]" unit:"completions"`
 
 	// settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated
 	// in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those of
-	// [task.settings]
+	// [task.settings]. Of kind sft they are those of the demonstrations, by formulas of step, steps,
+	// progress, chance and prompt_chance; steps is hold_steps + decay_steps, before which the stage may end
 	Settings map[string]any `toml:"settings"`
 
 	// settings of the procedural task that are drawn where the rewards change most
-	Teacher Teacher `toml:"teacher" of:"teacher"`
+	Teacher Teacher `toml:"teacher" in:"rl" of:"teacher"`
 }
 
 // Variant implements [settings.Variant]: a curriculum without candidates, shares of completions or a
@@ -210,7 +211,7 @@ func (s *Stage) beforeParts() map[string]string {
 	return parts
 }
 
-// Beside are the formulas of an rl stage that stand beside its method, as lines for people:
+// Beside are the formulas of a stage that stand beside its method, as lines for people:
 // those of the time before sampling, and conditions on groups.
 func (s *Stage) Beside() []string {
 	var lines []string
@@ -232,7 +233,7 @@ func (s *Stage) Beside() []string {
 	return lines
 }
 
-// Before are the formulas of an rl stage that are evaluated before a step is sampled. The
+// Before are the formulas of a stage that are evaluated before a step is sampled or shown. The
 // names of their parts are numbers/KEY, curriculum/KEY and settings/NAME.
 func (s *Stage) Before() (*formula.Program, error) {
 	facts := s.method().PromptFacts()
@@ -320,7 +321,9 @@ func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 			if strings.HasPrefix(part, numbersPart) && (need == "prompt_chance" || s.ofProblem(need)) {
 				d.Fail(p, "%s reads %s, which belongs to a prompt; accepted: step, steps, progress, chance and states without by", d.Name(p), need)
 			}
-			if strings.HasPrefix(part, settingsPart) && s.ofProblem(need) {
+			if s.Kind == KindSFT && !slices.Contains(ofStepOnly, need) {
+				d.Fail(p, "%s reads %s, which a stage of kind sft does not have; accepted: %s", d.Name(p), need, strings.Join(ofStepOnly, ", "))
+			} else if strings.HasPrefix(part, settingsPart) && s.ofProblem(need) {
 				d.Fail(p, "%s reads %s, which belongs to a problem, but the problem does not exist yet; accepted: step, steps, progress, chance, prompt_chance and states without by", d.Name(p), need)
 			}
 		}
@@ -330,12 +333,15 @@ func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 	}
 }
 
+// ofStepOnly are the facts of the time before sampling that need no problem.
+var ofStepOnly = []string{"step", "steps", "progress", "chance", "prompt_chance"}
+
 // ofProblem says whether a fact of the time before sampling is of a problem that is there.
 func (s *Stage) ofProblem(fact string) bool {
 	if state, is := s.Algorithm.states()[fact]; is {
 		return state.By != ""
 	}
-	return !slices.Contains([]string{"step", "steps", "progress", "chance", "prompt_chance"}, fact)
+	return !slices.Contains(ofStepOnly, fact)
 }
 
 // curriculum checks which keys go together.
@@ -476,14 +482,18 @@ func (d decoder) teacher(s *Stage, r *Recipe, at settings.Path) {
 // whole stage.
 func (d decoder) tried(s *Stage, r *Recipe, program *formula.Program, at settings.Path) {
 	const tries = 64
-	for i := range min(tries, s.RL.Steps) {
+	steps := s.RL.Steps
+	if s.Kind == KindSFT {
+		steps = s.SFT.HoldSteps + s.SFT.DecaySteps
+	}
+	for i := range min(tries, steps) {
 		step := 1
-		if n := min(tries, s.RL.Steps) - 1; n > 0 {
-			step += i * (s.RL.Steps - 1) / n
+		if n := min(tries, steps) - 1; n > 0 {
+			step += i * (steps - 1) / n
 		}
 		numbers := map[string]float64{}
 		var changed [triedChances]map[string]float64
-		t := ofStep(step, s.RL.Steps)
+		t := ofStep(step, steps)
 		for part := range s.beforeParts() {
 			if slices.ContainsFunc(program.Needs(part), func(need string) bool { _, known := t.Column(need); return !known }) {
 				continue

@@ -410,8 +410,9 @@ type Stage struct {
 	// groups of earlier steps that are learned from again
 	Replay replay `toml:"replay" in:"rl"`
 
-	// which problems are drawn, if some are to be drawn more often than others
-	Curriculum curriculum `toml:"curriculum" in:"rl"`
+	// which problems are drawn, if some are to be drawn more often than others; of kind sft, which
+	// problems are shown
+	Curriculum curriculum `toml:"curriculum" in:"sft,rl" of:"curriculum"`
 
 	// completions of a prompt that grow as a tree: some begin as others do, up to a node that a formula chooses
 	Tree Tree `toml:"tree" in:"rl" of:"tree"`
@@ -439,6 +440,9 @@ func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {
 		variants = append(variants, "best")
+	}
+	if s.Kind == KindRL || len(s.Curriculum.Settings) > 0 {
+		variants = append(variants, "curriculum")
 	}
 	if s.Learner() != PolicyModel {
 		variants = append(variants, "trains")

@@ -492,6 +492,9 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if d.Failed() == before && s.Draws() && known {
 		d.making(s, r, at)
 	}
+	if d.Failed() == before && s.Kind == KindSFT && len(s.Curriculum.Settings) > 0 && known {
+		d.before(s, r, at)
+	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return
 	}

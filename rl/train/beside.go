@@ -34,7 +34,11 @@ func newBesides(p Parts, index int) (others []*beside, second *beside, err error
 		if err != nil {
 			return nil, nil, err
 		}
-		b := &beside{rowStage: rowStage{p, learner{facts: f, cast: p.Cast, who: who}, index}, Beside: l}
+		rows, err := rowsFor(p, f, who, index)
+		if err != nil {
+			return nil, nil, err
+		}
+		b := &beside{rowStage: rows, Beside: l}
 		if l.Trains == recipe.PolicyModel {
 			second = b
 			continue
@@ -87,7 +91,7 @@ func (b *beside) learn(a *Asked) error {
 // no rows yet.
 func (b *beside) lesson(a *Asked) (*Valued, error) {
 	if b.stage.Kind != recipe.KindRL {
-		cs, err := b.examples(a.At.Step)
+		cs, err := b.examples(a.At)
 		if err != nil || len(cs) == 0 {
 			return nil, err
 		}
@@ -128,11 +132,11 @@ func (b *beside) into(row metrics.Row) {
 }
 
 // examples are the rows of a step as completions.
-func (s *rowStage) examples(step int) ([]Completion, error) {
+func (s *rowStage) examples(at Position) ([]Completion, error) {
 	if s.stage.Kind != recipe.KindPreference {
-		return s.shown(step)
+		return s.shown(at, metrics.Row{}) // it has no curriculum
 	}
-	rows, err := s.drawRows(step)
+	rows, err := s.drawRows(at.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +158,7 @@ func (b *beside) rowsOf(at Position, updates int) (*secondLoss, error) {
 	if !b.due(at) {
 		return nil, nil
 	}
-	cs, err := b.examples(at.Step)
+	cs, err := b.examples(at)
 	if err != nil {
 		return nil, err
 	}

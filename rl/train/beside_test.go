@@ -155,7 +155,7 @@ func TestBesideOwnStage(t *testing.T) {
 			}
 			alone.Cast.Policy.Scores(true)
 			for step := range 3 {
-				cs, err := rm.examples(step)
+				cs, err := rm.examples(Position{Step: step})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -238,7 +238,7 @@ func TestSecondLoss(t *testing.T) {
 		}
 		l := s.(*reinforcement).learner
 		if rows {
-			cs, err := l.second.examples(0)
+			cs, err := l.second.examples(Position{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,7 @@ func Readable(o *resolve.Opened, renderer *prompts.Renderer) error {
 				hinted.Stages, n = slices.Clone(r.Stages), cast.ProbeProblems
 				hinted.Stages[i].SFT.ShowShare = 1
 			}
-			if _, err := demonstrations(&hinted, source, prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed, nil), renderer, &hinted.Stages[i], i, 0, n); err != nil {
+			if _, err := demonstrations(&hinted, slices.Repeat([]prompts.Source{source}, n), prompts.HeldOut{}.Refuse, o.Episodes(renderer, r.Seed, nil), renderer, &hinted.Stages[i], i, 0); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,8 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	cs, err := s.shown(at.Step)
+	row := metrics.Row{}
+	cs, err := s.shown(at, row)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,8 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
-	e := &Event{Tokens: m.tokens, Metrics: metrics.Row{"optim/lr": lr}}
+	row["optim/lr"] = lr
+	e := &Event{Tokens: m.tokens, Metrics: row}
 	if b != nil {
 		m.into(e.Metrics)
 		e.Metrics["sft/loss"] = 0 - perToken(b.u.Table, "logp") // whatever the loss is
@@ -144,15 +146,16 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 }
 
 // shown are the completions that a step learns from: rows, then demonstrations of a task that has some.
-func (s *rowStage) shown(step int) ([]Completion, error) {
+// row gets what the curriculum tells about these.
+func (s *rowStage) shown(at Position, row metrics.Row) ([]Completion, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
-		rows, err := s.drawRows(step)
+		rows, err := s.drawRows(at.Step)
 		if err != nil {
 			return nil, err
 		}
 		return s.lessons(rows)
 	}
-	made, left, err := s.made(step)
+	made, left, err := s.made(at.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +163,11 @@ func (s *rowStage) shown(step int) ([]Completion, error) {
 	if err != nil || left == 0 {
 		return cs, err
 	}
-	more, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.stage, s.index, step, s.stage.SFT.BatchSize)
+	sources, err := s.before.changed(at, s.stage, s.stage.SFT.BatchSize, row)
+	if err != nil {
+		return nil, err
+	}
+	more, err := demonstrations(s.Recipe, sources, s.HeldOut.refuse, s.Collector.Episodes, s.Prompts, s.stage, s.index, at.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -183,14 +190,16 @@ func (s *imitation) rate(step int) float64 {
 	return rate
 }
 
-// demonstrations are the n sequences of a step of a stage. refuse returns an error for a
-// problem that must not be trained on; episodes are what the problems are played in.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, episodes *rollout.Episodes, renderer *prompts.Renderer, st *recipe.Stage, index, step, n int) ([]Completion, error) {
+// demonstrations are the sequences of a step of a stage, each of a problem of its source. refuse
+// returns an error for a problem that must not be trained on; episodes are what the problems are
+// played in.
+func demonstrations(recipe *recipe.Recipe, sources []prompts.Source, refuse func(...verify.Problem) error, episodes *rollout.Episodes, renderer *prompts.Renderer, st *recipe.Stage, index, step int) ([]Completion, error) {
+	n := len(sources)
 	cs := make([]Completion, n)
 	t := demonstrating{recipe, st, episodes, renderer}
 	for i := range cs {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, index), uint64(step)*uint64(n)+uint64(i))
-		row := source.Draw(r)
+		row := sources[i].Draw(r)
 		if err := refuse(row); err != nil {
 			return nil, err
 		}

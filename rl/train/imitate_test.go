@@ -63,7 +63,7 @@ func TestDemonstrationsWithHints(t *testing.T) {
 		if err := Readable(&resolve.Opened{Recipe: r, Source: source}, renderer); err != nil {
 			return nil, nil, err
 		}
-		cs, err := demonstrations(r, source, none, nil, renderer, &r.Stages[0], 0, 0, n)
+		cs, err := demonstrations(r, slices.Repeat([]prompts.Source{source}, n), none, nil, renderer, &r.Stages[0], 0, 0)
 		return cs, renderer, err
 	}
 	plain, renderer, err := drawn()
@@ -136,7 +136,7 @@ func TestHintedEpisodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs, err := demonstrations(r, prompts.Of(r.Task.Settings), func(...verify.Problem) error { return nil }, nil, renderer, &r.Stages[0], 0, 0, n)
+		cs, err := demonstrations(r, slices.Repeat([]prompts.Source{prompts.Of(r.Task.Settings)}, n), func(...verify.Problem) error { return nil }, nil, renderer, &r.Stages[0], 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,12 +19,22 @@ import (
 type rowStage struct {
 	Parts
 	learner
-	place int // of the stage in the recipe
+	before before
+	place  int // of the stage in the recipe
 }
 
 func newRowStage(p Parts, index int) (rowStage, error) {
 	f, err := newFacts(p, index)
-	return rowStage{p, learner{facts: f, cast: p.Cast, who: p.Cast.Policy.Trainee}, index}, err
+	if err != nil {
+		return rowStage{}, err
+	}
+	return rowsFor(p, f, p.Cast.Policy.Trainee, index)
+}
+
+// rowsFor is a stage in which someone learns from rows, by what formulas read of them.
+func rowsFor(p Parts, f *facts, who *cast.Trainee, place int) (rowStage, error) {
+	b, err := newBefore(f, p.Source)
+	return rowStage{p, learner{facts: f, cast: p.Cast, who: who}, b, place}, err
 }
 
 // made are the rows of a step that the run has made. After them come as many of the task as are left.

@@ -3,7 +3,6 @@ package train
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -19,25 +18,20 @@ import (
 
 // planner decides what a step samples: its numbers, and which problems it draws. It needs no device.
 type planner struct {
-	*facts
-	source  prompts.Source
+	before
 	rows    *Rows                         // that the run has made
 	refuse  func(...verify.Problem) error // a problem that is held out
-	program *formula.Program
-	whole   *recipe.Stage               // as the recipe has it
-	listed  []prompts.Candidate         // that the curriculum chooses among; nil: none
-	kept    map[string][]formula.Column // of listed, see subject
-	sources map[string]prompts.Source   // by settings
-	teacher teacher                     // of the curriculum, if it has one
+	listed  []prompts.Candidate           // that the curriculum chooses among; nil: none
+	kept    map[string][]formula.Column   // of listed, see subject
+	teacher teacher                       // of the curriculum, if it has one
 }
 
 func newPlanner(p Parts, f *facts) (*planner, error) {
-	st := &p.Recipe.Stages[f.index]
-	l := &planner{facts: f, source: p.Source, rows: p.Rows, refuse: p.HeldOut.refuse, whole: st, sources: map[string]prompts.Source{}}
-	var err error
-	if l.program, err = st.Before(); err == nil && st.Lists() {
+	b, err := newBefore(f, p.Source)
+	l := &planner{before: b, rows: p.Rows, refuse: p.HeldOut.refuse}
+	if err == nil && l.whole.Lists() {
 		l.kept = map[string][]formula.Column{}
-		l.listed, err = p.Source.Training(p.Recipe.Seed, st.Curriculum.Pool)
+		l.listed, err = p.Source.Training(p.Recipe.Seed, l.whole.Curriculum.Pool)
 	}
 	return l, err
 }
@@ -56,7 +50,7 @@ func (l *planner) plan(at Position, version, replay int) (Plan, error) {
 		}
 	}
 	p.Stored = replayed(p.stage, replay)
-	draw, err := l.course(at, p.stage, p.Metrics)
+	draw, err := l.problems(at, p.stage, p.Metrics)
 	if err != nil {
 		return p, err
 	}
@@ -120,25 +114,6 @@ func (l *planner) sizes(at Position, st *recipe.Stage, problems []verify.Problem
 	return shared(weights, total, recipe.LeastCompletions, st.LargestGroup()), nil
 }
 
-// blamed says in which stage the formula of an error stands.
-func (l *planner) blamed(err error) error {
-	return fmt.Errorf("stage %s: %w", l.whole.Name, err)
-}
-
-// values are the formulas on a step of which some problems are known; nil: its number alone.
-func (l *planner) values(at Position, st *recipe.Stage, problems []verify.Problem, kept map[string][]formula.Column) (*formula.Values, error) {
-	x := subject{facts: l.facts, at: at, stage: st, problems: problems, kept: kept}
-	by := posed
-	if problems == nil {
-		by = begun
-	}
-	t, err := x.table(by, l.program.Needs())
-	if err != nil {
-		return nil, err
-	}
-	return l.program.On(t), nil
-}
-
 // numbers are those of the stage in a step.
 func (l *planner) numbers(at Position) (map[string]float64, error) {
 	values, err := l.values(at, l.whole, nil, nil)
@@ -160,9 +135,9 @@ func (l *planner) numbers(at Position) (map[string]float64, error) {
 	return numbers, nil
 }
 
-// course is how the problems of a step are drawn: the first n of a try. row gets what it tells
+// problems is how the problems of a step are drawn: the first n of a try. row gets what it tells
 // about them.
-func (l *planner) course(at Position, st *recipe.Stage, row metrics.Row) (func(try, n int) ([]verify.Problem, error), error) {
+func (l *planner) problems(at Position, st *recipe.Stage, row metrics.Row) (func(try, n int) ([]verify.Problem, error), error) {
 	switch {
 	case len(l.whole.Curriculum.Settings) > 0:
 		return l.bySettings(at, st, row)
@@ -356,34 +331,13 @@ func chances(listed []prompts.Candidate, weight, order, share []float64) ([]floa
 
 // bySettings draws problems of the task with the settings that the curriculum gives each prompt.
 func (l *planner) bySettings(at Position, st *recipe.Stage, row metrics.Row) (func(try, n int) ([]verify.Problem, error), error) {
-	blank := make([]verify.Problem, st.RL.PromptsPerStep)
-	values, err := l.values(at, st, blank, nil)
+	sources, err := l.changed(at, st, st.RL.PromptsPerStep, row)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]map[string]float64, len(blank))
-	for i := range found {
-		found[i] = map[string]float64{}
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.whole.Curriculum.Settings)) {
-		c, err := values.At("settings/"+name, formula.Group)
-		if err != nil {
-			return nil, l.blamed(err)
-		}
-		mean := 0.0
-		for i, x := range c.V {
-			found[i][name] = x
-			mean += x / float64(len(blank))
-		}
-		row["curriculum/setting/"+name] = mean
-	}
 	return func(try, n int) ([]verify.Problem, error) {
 		return l.each(at, try, n, func(i int, r *random.Rand) (verify.Problem, error) {
-			source, err := l.with(found[i])
-			if err != nil {
-				return verify.Problem{}, err
-			}
-			return source.Draw(r), nil
+			return sources[i].Draw(r), nil
 		})
 	}, nil
 }
@@ -415,19 +369,6 @@ func (l *planner) byProgress(at Position, row metrics.Row) func(try, n int) ([]v
 		}
 		return problems, err
 	}
-}
-
-// with is the source of problems with settings.
-func (l *planner) with(settings map[string]float64) (prompts.Source, error) {
-	key := fmt.Sprint(settings) // of a map, in the order of its keys
-	if l.sources[key] == nil {
-		source, err := l.source.Changed(settings)
-		if err != nil {
-			return nil, l.blamed(fmt.Errorf("curriculum.settings: %w", err))
-		}
-		l.sources[key] = source
-	}
-	return l.sources[key], nil
 }
 
 // maxTries is above what a recipe can ask for.

@@ -257,7 +257,7 @@ func alike(t *testing.T, cs []Completion, table *formula.Table) {
 func TestShownEpisodes(t *testing.T) {
 	r := guessing(t, "task.settings.aimed=1")
 	p, _ := guessingParts(t, r)
-	cs, err := demonstrations(r, p.Source, prompts.HeldOut{}.Refuse, nil, p.Prompts, &r.Stages[0], 0, 0, 20)
+	cs, err := demonstrations(r, slices.Repeat([]prompts.Source{p.Source}, 20), prompts.HeldOut{}.Refuse, nil, p.Prompts, &r.Stages[0], 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ R.screens.push({
     let told = null, why = "";
     try { told = await r.against(b.runs[0]); } catch (e) { why = e.message; }
     el.append(R.h("div", { class: "head" }, R.h("span", {}, "A ", R.h("b", { class: "s0" }, a.name)), R.h("span", {}, "B ", pick)), told ? verdictOf(told) : R.h("p", { class: "lead", id: "verdict" }, "These runs cannot be compared: " + why + "."));
-    const [hero, ...others] = told ? told.charts.map((c) => bandChart(c, a, b)).filter(Boolean) : [];
+    const [hero, ...others] = told ? told.charts.map((c) => bandChart(c, a, b, told.along)).filter(Boolean) : [];
     el.append(R.h("div", { class: "opening one" }, hero || seedChart([a, b]) || "No evaluation yet."));
     if (told) {
       el.append(R.h("section", {}, R.h("h2", {}, "Figures"), figures(told)));
@@ -34,14 +34,14 @@ const letters = (i, g) => "AB"[i] + (g.control ? " control" : "");
 const classes = (i, g) => (g.control ? "ghost" : "s" + (i ? 2 : 0));
 
 // bandChart draws a chart of a comparison, whose recipes are B and A in this order.
-function bandChart(c, a, b) {
+function bandChart(c, a, b, along) {
   const lines = [a, b].map((g, i) => {
     const arm = c.recipes[1 - i], one = !arm.low.some(R.finite);
     return { label: letters(i, g), cls: classes(i, g), x: c.tokens, y: arm.mean, lo: one ? null : arm.low, hi: one ? null : arm.high, band: true };
   });
   const hero = c.metric === "eval/pass@1";
-  const means = (lines.some((l) => l.lo) ? "mean over seeds; band: its 95 % interval" : "one seed") + "; x: tokens sampled";
-  return R.chart({ title: c.title, along: "tokens sampled", caption: hero ? means : c.unit, share: c.share, hero, lines });
+  const means = (lines.some((l) => l.lo) ? "mean over seeds; band: its 95 % interval" : "one seed") + "; x: " + along;
+  return R.chart({ title: c.title, along, caption: hero ? means : c.unit, share: c.share, hero, lines });
 }
 
 // seedChart draws the held-out accuracy of each run where nothing can be compared.

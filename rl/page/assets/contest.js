@@ -11,7 +11,7 @@ R.screens.push({
         R.h("tbody", {}, told.figures.map((f) => [...f.recipes, ...(f.start ? [f.start] : [])].map((a, i) => contestRow(f, a, i)))))),
       R.h("p", { class: "note" }, "Spread is the standard deviation over seeds. Bold: the interval does not contain 0."),
       R.h("section", {}, R.h("h2", {}, "Curves"), R.h("p", { class: "note" }, "Means over seeds; bands are their 95 % intervals. Charts end where the shortest run does."),
-        R.h("div", { class: "grid wide" }, told.charts.map((c) => R.chart({ title: c.title, unit: c.unit + "; x: tokens sampled", along: "tokens sampled", share: c.share, lines: c.recipes.map((a, i) => ({ label: R.clip(names[i], 28), cls: "s" + (i % 8), x: c.tokens, y: a.mean, lo: a.low.some(R.finite) ? a.low : null, hi: a.high, band: true })) })).filter(Boolean))),
+        R.h("div", { class: "grid wide" }, told.charts.map((c) => R.chart({ title: c.title, unit: c.unit + "; x: " + told.along, along: told.along, share: c.share, lines: c.recipes.map((a, i) => ({ label: R.clip(names[i], 28), cls: "s" + (i % 8), x: c.tokens, y: a.mean, lo: a.low.some(R.finite) ? a.low : null, hi: a.high, band: true })) })).filter(Boolean))),
       ...notes.map((t) => R.h("p", { class: "note" }, t)));
   },
 });
