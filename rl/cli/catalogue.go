@@ -161,9 +161,11 @@ func recipesOf(name string) []string {
 	return all
 }
 
-// metricEntry is eval/pass@K for eval/pass@8.
+// metricEntry is eval/pass@K for eval/pass@8. What could be of a model, but is nearly the name of
+// another metric, is a slip.
 func metricEntry(name string) []string {
-	if m, ok := metrics.Find(name); ok {
+	m, ok := metrics.Find(name)
+	if slip := strings.HasPrefix(m.Name, "NAME/") && hint.Nearest(name, metricNames()) != ""; ok && (!slip || m.Name == name) {
 		return []string{m.Name}
 	}
 	return []string{name}

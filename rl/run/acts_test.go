@@ -110,7 +110,6 @@ var doesNotAct = map[string]string{
 
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
 var staysPut = map[string]string{
-	"cooper trains":      "later stages pay by the head that the stage trains",
 	"cooper truth":       "the model that learns beside the policy takes it for the reward",
 	"oreal learn":        "the method of the stage reads the head that it trains",
 	"reward-math trains": "as cooper",
