@@ -33,6 +33,21 @@ func TestAskedWithoutEnds(t *testing.T) {
 	}
 }
 
+// rendererOf writes prompts for the model of a recipe.
+func rendererOf(t *testing.T, r *recipe.Recipe, dev gpu.Device) *prompts.Renderer {
+	t.Helper()
+	c, err := cast.Open(r, "", dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return renderer
+}
+
 // TestDemonstrationsWithHints: a share of them, and the others are as without. What stands
 // after a hint is right, though demonstrations without one mostly are not.
 func TestDemonstrationsWithHints(t *testing.T) {
@@ -50,15 +65,7 @@ func TestDemonstrationsWithHints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := cast.Open(r, "", dev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto})
-		if err != nil {
-			t.Fatal(err)
-		}
+		renderer := rendererOf(t, r, dev)
 		source, none := prompts.Of(r.Task.Settings), func(...verify.Problem) error { return nil }
 		if err := Readable(&resolve.Opened{Recipe: r, Source: source}, renderer); err != nil {
 			return nil, nil, err
@@ -127,15 +134,7 @@ func TestHintedEpisodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := cast.Open(r, "", dev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto})
-		if err != nil {
-			t.Fatal(err)
-		}
+		renderer := rendererOf(t, r, dev)
 		cs, err := demonstrations(r, slices.Repeat([]prompts.Source{prompts.Of(r.Task.Settings)}, n), func(...verify.Problem) error { return nil }, nil, renderer, &r.Stages[0], 0, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func (c *client) greet() error {
 func (c *client) listen() error {
 	p := newParser(c)
 	for {
-		m, err := p.next()
+		m, err := p.next(c.user != nil)
 		if err != nil {
 			return err
 		}
@@ -134,14 +134,11 @@ const timesAsked = 2
 
 // do does what a client said. An error ends the connection, unless it is an objection.
 func (c *client) do(m command) error {
-	if (c.user == nil) != (m.verb == "CONNECT") {
-		if c.user == nil {
-			return unauthorized
-		}
-		return malformed // it has connected
-	}
 	switch m.verb {
 	case "CONNECT":
+		if c.user != nil {
+			return malformed // it has connected
+		}
 		return c.connect(m.body)
 	case "PING":
 		c.out.add([]byte("PONG\r\n"))

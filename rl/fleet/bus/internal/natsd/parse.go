@@ -46,8 +46,10 @@ type parser struct{ in *bufio.Reader }
 
 func newParser(r io.Reader) parser { return parser{bufio.NewReaderSize(r, readBytes)} }
 
-// next is the next command. The error is a refusal, or of the reader.
-func (p parser) next() (command, error) {
+// next is the next command. known says who sends it: of others than those that have connected nothing
+// but CONNECT is read, so that a stranger has no memory for a message. The error is a refusal, or of
+// the reader.
+func (p parser) next(known bool) (command, error) {
 	line, err := p.in.ReadSlice('\n')
 	if len(line) > maxLine {
 		return command{}, longLine
@@ -60,10 +62,12 @@ func (p parser) next() (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	verb, known := verbs[string(words[0])]
+	verb, there := verbs[string(words[0])]
 	switch {
-	case !known:
+	case !there:
 		return command{}, unknownVerb
+	case !known && verb != "CONNECT":
+		return command{}, unauthorized
 	case verb == "CONNECT":
 		return command{verb: verb, body: bytes.TrimSpace(line[len(verb):])}, nil
 	case (verb == "PING" || verb == "PONG") && n == 1:

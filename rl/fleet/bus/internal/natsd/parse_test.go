@@ -10,11 +10,11 @@ import (
 	"testing/iotest"
 )
 
-// commands are all that a stream has until its first error.
+// commands are all that a stream of one who has connected has until its first error.
 func commands(r io.Reader) (all []command, end error) {
 	p := newParser(r)
 	for {
-		c, err := p.next()
+		c, err := p.next(true)
 		if err != nil {
 			return all, err
 		}

@@ -139,6 +139,7 @@ func TestRefused(t *testing.T) {
 	for says, hears := range map[string]refusal{
 		"PING\r\n":                               unauthorized,
 		"SUB a 1\r\n":                            unauthorized,
+		"PUB a 1048576\r\n":                      unauthorized, // before there is memory for it
 		"CONNECT\r\n":                            malformed,
 		"CONNECT {\"verbose\":1}\r\n":            malformed,
 		quiet + quiet:                            malformed,
