@@ -48,8 +48,8 @@ With talk the question is the last of a conversation, in which i stands for what
 what was asked about last: 7 k 12 . i m: asks for the m of 12, and 7 k 12 . s m: for that of 7. What was
 answered before the question is in no document.
 
-With routes there is a second tool, <reach>47 k m</reach>, which follows relations from a thing as a graph does: it
-is told all documents on the way, as far as there are any, or ?.
+With routes there is a second tool, <reach>47 k m</reach>, which follows relations from a thing as a graph
+does: the policy is told all documents on the way, as far as there are any, or ?.
 
 With known the first so many relations say the same of a thing in every problem, so that their facts can be
 learned by heart; all others have to be looked up.
@@ -62,17 +62,18 @@ for a thing and a relation, and the answers with a thing, all alike. With t thin
 right with probability (1 - (r/(r + 1))^turns)/t, since an answer ends the episode.
 
 Demonstrations: with probability searched they search for each step; otherwise they answer at once with any
-thing. Their marks are drawn, + and - alike, and they go on by them: after + from the last thing of the first
-document, after - with the same search. Without marks they search again, with probability recovers, after a
-document that does not say what they asked, and otherwise go on from its last thing. The last turn is an answer;
-with probability slips it is any thing. With routes half of those that search reach for the whole question at once. Those that answer at once are right
-where all relations of the question are known.
+thing, or rightly where all relations of the question are known. Their marks are drawn, + and - alike, and
+they go on by them: after + from the last thing of the first document, after - with the same search. Without
+marks they search again, with probability recovers, after a document that does not say what they asked, and
+otherwise go on from its last thing. The last turn is an answer; with probability slips it is any thing. With
+routes half of those that search reach for the whole question at once.
 
 The reward of the answer is its score, and that of a search is 0. Facts of a turn: calls, the number of its
 calls; calls_failed, how many of them were told ?; found, how many documents of the chain it is the first to
-show. With judged also judged, 1 where it begins with a mark that is due; approved, 1 where that is +; useful, 1
-where what was shown before it has a document of the chain. With routes also reached, how many of its calls are of reach. With talk also overlap, of a turn with a call: the F1 of
-its words with the question as it would stand alone, the thing and the first relation.
+show. With judged also judged, 1 where it begins with a mark that is due; approved, 1 where that is +; useful,
+1 where what was shown before it has a document of the chain. With routes also reached, how many of its calls
+are of reach. With talk also overlap, of a turn with a call: the F1 of its words with the question as it would
+stand alone, the thing and the first relation.
 
 ` + describeSettings(defaultLibrary()),
 		New: func() Task { return defaultLibrary() },
