@@ -13,12 +13,13 @@ const bestDir = "best"
 // SaveBest keeps the files of a model, that after a step, as the best one so far. The previous best
 // model stays until the next checkpoint, since until then a resumed run may go back to before the
 // step.
-func (r *Run) SaveBest(step int, files map[string]func(io.Writer) error) error {
+func (r *Run) SaveBest(step int, files map[string]func(io.Writer) error) (err error) {
+	defer func() { err = r.cause(err) }()
 	if err := r.Present(); err != nil {
 		return err
 	}
 	parent := r.path(bestDir)
-	if err := makeDir(r.fs, parent); err != nil {
+	if err := makeBelow(r.fs, r.path(""), parent); err != nil {
 		return err
 	}
 	dir := filepath.Join(parent, stepName(step))

@@ -94,7 +94,8 @@ func stepName(step int) string { return fmt.Sprintf("%s%06d", stepPrefix, step) 
 // SaveCheckpoint writes the files as the checkpoint of a step, then removes
 // checkpoints that are not to be kept. Names may contain one folder, as in
 // trainer/state.json. One of the same step is replaced.
-func (r *Run) SaveCheckpoint(step int, files map[string]func(io.Writer) error) error {
+func (r *Run) SaveCheckpoint(step int, files map[string]func(io.Writer) error) (err error) {
+	defer func() { err = r.cause(err) }()
 	m := manifest{Version: manifestVersion, Step: step, Files: []fileEntry{}, Logs: []logEntry{}}
 	for _, l := range r.logs {
 		if err := l.Sync(); err != nil {
@@ -120,7 +121,7 @@ func (r *Run) fill(dir string, m manifest, files map[string]func(io.Writer) erro
 	if err := remove(r.fs, dir); err != nil {
 		return err
 	}
-	if err := makeDir(r.fs, dir); err != nil {
+	if err := makeBelow(r.fs, r.path(""), dir); err != nil {
 		return err
 	}
 	folders := []string{dir}
@@ -129,7 +130,7 @@ func (r *Run) fill(dir string, m manifest, files map[string]func(io.Writer) erro
 			return fmt.Errorf("checkpoint file name %q; accepted: NAME or FOLDER/NAME, except %s", name, manifestFile)
 		}
 		if sub := filepath.Join(dir, path.Dir(name)); !slices.Contains(folders, sub) {
-			if err := makeDir(r.fs, sub); err != nil {
+			if err := makeBelow(r.fs, r.path(""), sub); err != nil {
 				return err
 			}
 			folders = append(folders, sub)

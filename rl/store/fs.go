@@ -123,10 +123,17 @@ func Full(err error) bool {
 }
 
 // makeDir makes a folder and those above it, durably.
-func makeDir(fsys FS, path string) error {
+func makeDir(fsys FS, path string) error { return makeBelow(fsys, "", path) }
+
+// makeBelow makes a folder and those above it, durably, but neither a root nor what is above that: the
+// root of a run that is missing was taken away. "": there is none.
+func makeBelow(fsys FS, root, path string) error {
+	if path == root {
+		return nil // what is written there tells whether it is there
+	}
 	err := fsys.Mkdir(path)
-	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		if err := makeDir(fsys, parent); err != nil {
+	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path && parent != root {
+		if err := makeBelow(fsys, root, parent); err != nil {
 			return err
 		}
 		err = fsys.Mkdir(path)

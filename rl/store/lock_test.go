@@ -154,3 +154,55 @@ func TestDiskAndMemoryAgree(t *testing.T) {
 		t.Errorf("%d files on disk, %d in memory", len(got), len(want))
 	}
 }
+
+// TestGoneMeanwhile: a run's folder that goes away while a checkpoint is written, or a best model, is
+// what the error says, and not which file could not be made. A missing file alone is told as it is.
+func TestGoneMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a folder with open files is not moved on Windows")
+	}
+	for name, save := range map[string]func(*Run, int, map[string]func(io.Writer) error) error{"checkpoint": (*Run).SaveCheckpoint, "best": (*Run).SaveBest} {
+		parent := t.TempDir()
+		dir := filepath.Join(parent, "run")
+		r, err := Create(OS(), dir)
+		must(t, err)
+		nothing := func(io.Writer) error { return nil }
+		missing := func(io.Writer) error { _, err := os.Open(filepath.Join(parent, "missing")); return err }
+		if err := save(r, 1, map[string]func(io.Writer) error{"a": missing}); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a file that is missing: %v", name, err)
+		}
+		moves := func(io.Writer) error { return os.Rename(dir, filepath.Join(parent, "elsewhere")) }
+		err = save(r, 2, map[string]func(io.Writer) error{"a": moves, "b": nothing})
+		if want := fmt.Sprintf("run folder %s was deleted, moved or replaced while the run was writing it", dir); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the folder was made again: %v", name, err)
+		}
+		must(t, os.Rename(filepath.Join(parent, "elsewhere"), dir))
+		first := takenAway{OS(), func() { _ = os.Rename(dir, filepath.Join(parent, "elsewhere")) }}
+		r.fs = &first
+		err = save(r, 3, map[string]func(io.Writer) error{"a": nothing})
+		if want := fmt.Sprintf("run folder %s was deleted, moved or replaced while the run was writing it", dir); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the folder was made again before the first file: %v", name, err)
+		}
+		_ = r.Close()
+	}
+}
+
+// takenAway is a file system in which something happens before the first folder is made.
+type takenAway struct {
+	FS
+	before func()
+}
+
+func (f *takenAway) Mkdir(path string) error {
+	if f.before != nil {
+		f.before()
+		f.before = nil
+	}
+	return f.FS.Mkdir(path)
+}

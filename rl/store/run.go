@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -145,6 +146,15 @@ func (r *Run) Present() error {
 	return fmt.Errorf("run folder %s was deleted, moved or replaced while the run was writing it", r.dir)
 }
 
+// cause is the error of [Run.Present] where something is missing because the run's folder went away
+// while it was written to.
+func (r *Run) cause(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(r.Present(), err)
+	}
+	return err
+}
+
 // Dir is the run's folder.
 func (r *Run) Dir() string { return r.dir }
 
@@ -160,7 +170,7 @@ func (r *Run) WriteFile(name string, data []byte) error {
 	if err := r.Present(); err != nil {
 		return err
 	}
-	return replace(r.fs, r.path(name), tmpSuffix, data)
+	return r.cause(replace(r.fs, r.path(""), r.path(name), tmpSuffix, data))
 }
 
 // WriteBeside writes a file into a run's folder, replacing an older one as a whole,
@@ -177,12 +187,13 @@ func WriteBeside(fsys FS, dir, name string, data []byte) error {
 // is not there.
 func Write(fsys FS, path string, data []byte) error {
 	// A name of this process's own: another one may be writing the same file.
-	return replace(fsys, path, fmt.Sprintf(".%d%s", os.Getpid(), tmpSuffix), data)
+	return replace(fsys, "", path, fmt.Sprintf(".%d%s", os.Getpid(), tmpSuffix), data)
 }
 
-// replace writes a file under another name and renames it.
-func replace(fsys FS, path, suffix string, data []byte) error {
-	if err := makeDir(fsys, filepath.Dir(path)); err != nil {
+// replace writes a file under another name and renames it. Its folder is made below a root, see
+// [makeBelow].
+func replace(fsys FS, root, path, suffix string, data []byte) error {
+	if err := makeBelow(fsys, root, filepath.Dir(path)); err != nil {
 		return err
 	}
 	tmp := path + suffix
