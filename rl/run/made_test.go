@@ -118,10 +118,6 @@ func TestMadeRows(t *testing.T) {
 		var own map[string]any
 		raw, err := json.Marshal(m.Row)
 		must(t, errors.Join(err, json.Unmarshal(raw, &own)))
-		version := 50 // updates of the warm-up
-		if m.Stage == "rl" {
-			version += 3
-		}
 		of := func(k int) map[string]any { return written[fmt.Sprint(m.Step, m.Group, m.Samples[k])] }
 		switch m.Rows {
 		case "pairs":

@@ -261,7 +261,8 @@ func TestLongSituations(t *testing.T) {
 		return s
 	}
 	a, b := strings.Repeat("a", maxState), strings.Repeat("b", maxState)
-	if situation(a, b) != situation(a, b) || situation(a, b) == situation(b, b) || situation(a, b) == situation(a, a) {
+	first, again := situation(a, b), situation(a, b)
+	if first != again || first == situation(b, b) || first == situation(a, a) {
 		t.Error("situations are equal where what was said is not, or the reverse")
 	}
 }
