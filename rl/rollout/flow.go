@@ -24,7 +24,7 @@ type flow struct {
 	work    sync.WaitGroup
 
 	mu      sync.Mutex
-	playing int    // players that go on without a draw
+	playing int    // players that go on without a draw, and who begins them until it waits
 	pending []*ask // of a sampler that is not Concurrent
 }
 
@@ -36,7 +36,7 @@ type ask struct {
 }
 
 func newFlow(ctx context.Context, s Sampler) *flow {
-	f := &flow{sampler: s}
+	f := &flow{sampler: s, playing: 1}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	return f
 }
@@ -54,8 +54,10 @@ func (f *flow) play(player func() error) {
 	})
 }
 
-// wait waits for all players, and returns the first error.
+// wait waits for all players, and returns the first error. Nothing is drawn before it is called,
+// unless the sampler is Concurrent: the first draws are of all players that were begun.
 func (f *flow) wait() error {
+	f.pause(nil)
 	f.work.Wait()
 	defer f.cancel(nil)
 	return context.Cause(f.ctx)
