@@ -64,7 +64,7 @@ func (r *Reporter) Step(step int, figures ...string) {
 	}
 	left := ""
 	r.lap(step)
-	if len(r.laps) > 0 && step < r.total {
+	if len(r.laps) > 1 && step < r.total { // the first step of a stage also compiles its shaders
 		left = short(perStep(r.laps)*time.Duration(r.total-step)) + " left"
 		parts = append(parts, left)
 	}
