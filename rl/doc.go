@@ -12,6 +12,7 @@
 //	formula   the language of rewards and methods: checked, in float64, with derivatives
 //	reward    a reward as a formula over verdicts, the group and the step
 //	algo      methods as formulas: advantages, filters, losses
+//	algebra   formulas over models: what they are, and what they say
 //	panel     asks the judges of a run
 //	cast      the models of a run, by name
 //	fleet     workers that draw the completions of a run, and how they are checked

@@ -27,7 +27,7 @@ var layers = []string{
 	"rl/resolve rl/compare",
 	"rl/prompts rl/recipe rl/fleet",
 	"rl/chat rl/reward rl/tasks rl/metrics",
-	"rl/rollout rl/record rl/store rl/table rl/algo rl/watch rl/progress",
+	"rl/rollout rl/record rl/store rl/table rl/algo rl/algebra rl/watch rl/progress",
 	"rl/world",
 	"rl/formula verify model/text model/grammar shaders",
 	"model/gguf model/internal/jsonfile",

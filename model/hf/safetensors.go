@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
@@ -311,6 +312,32 @@ func checkTiling(tensors map[string]storedTensor, begin, end int64) error {
 		return fmt.Errorf("%d bytes after %s belong to no tensor", end-begin, last)
 	}
 	return nil
+}
+
+// SetOf is a set of tensors that are read when they are asked for. It keeps the one that was read last.
+func SetOf(tensors []NamedTensor) *TensorSet {
+	ts := &TensorSet{tensors: map[string]storedTensor{}}
+	var lock sync.Mutex
+	var name string
+	var data []float32
+	for _, t := range tensors {
+		stored := storedTensor{shape: t.Shape}
+		_, cols := stored.rows()
+		stored.read = func(from, n int) ([]float32, error) {
+			lock.Lock()
+			defer lock.Unlock()
+			if name != t.Name {
+				all, err := t.Data()
+				if err != nil {
+					return nil, err
+				}
+				name, data = t.Name, all
+			}
+			return slices.Clone(data[from*cols : (from+n)*cols]), nil
+		}
+		ts.tensors[t.Name] = stored
+	}
+	return ts
 }
 
 // Names lists the tensors, sorted.

@@ -23,7 +23,8 @@ type average struct {
 	file    string
 	spec    *recipe.Member // nil: it is the average that every run can have
 	learns  bool
-	from    int // index of the first stage that uses it, if it learns
+	from    int          // index of the first stage that uses it, if it learns
+	blend   func() error // makes it of others by a formula; nil: it begins as the policy
 
 	headFile string   // of the head, if it has one
 	trainee  *Trainee // by which it learns beside the policy; nil: it does not
@@ -40,6 +41,9 @@ func openAverage(o opening) (member, error) {
 		return nil, err
 	}
 	a := &average{scoring: scoring{scorer: scorer}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
+	if o.spec != nil && o.spec.Weights != "" {
+		a.blend = func() error { return a.make(o.blueprint, o.want, o.cast) }
+	}
 	if o.spec != nil && o.spec.Head {
 		a.head, a.headFile = hf.NewHead(make([]float32, o.config.Width), 0), recipe.MemberHead(o.name)
 	}
@@ -86,7 +90,10 @@ func (a *average) made(stage int) error {
 	if a.head != nil {
 		a.head = hf.NewHead(make([]float32, a.policy.Model.Config.Width), 0)
 	}
-	return a.weights.Reset()
+	if a.blend == nil {
+		return a.weights.Reset()
+	}
+	return a.blend()
 }
 
 func (a *average) trade() error {

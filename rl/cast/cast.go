@@ -54,7 +54,7 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 }
 
 func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
-	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, seed: r.Seed, recompute: r.Recompute}
+	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, seed: r.Seed, recompute: r.Recompute, cast: c}
 	for _, w := range b.wants {
 		o.want = w
 		m, err := b.roleOf(w).open(o)

@@ -13,7 +13,8 @@
 //	ema      the moving average of the policy's weights    where one reads "ema"
 //	best     the best policy so far, which draws           with [stage.best]
 //	NAME     of [models.NAME]: a folder with the policy's  where one reads NAME, or a stage trains it
-//	         tokens, or a copy of the policy
+//	         tokens, a copy of the policy, or made of
+//	         others by a formula (blend.go)
 //
 // A duty is a fact, the member that supplies it, and which quantity of the member's pass it is: a row
 // of the table in duties.go, or what a member that the recipe names says: its log-prob, or its head, if

@@ -61,8 +61,9 @@ type want struct {
 	texts  bool           // rewards have it score texts
 	head   bool           // it needs a value head
 	draws  bool           // it draws completions
-	learns bool           // a stage trains it; of the policy nobody asks
+	learns bool           // it is made once: a stage trains it, or a formula makes it; of the policy nobody asks
 	from   int            // index of the first stage that trains or asks one that learns
+	made   []ingredient   // of which a formula makes it; nil: none does
 	beside *besides       // it learns beside the policy; nil: it does not
 
 	judges bool            // it judges completions, or writes texts for rows
@@ -80,9 +81,11 @@ func wants(r *recipe.Recipe) []want {
 	for _, d := range duties {
 		facts = append(facts, d.fact)
 	}
-	for _, name := range r.ModelNames() {
-		if name != referenceName {
-			names, facts = append(names, name), append(facts, name)
+	for _, made := range []bool{false, true} { // those that a formula makes of others come after these
+		for _, name := range r.ModelNames() {
+			if name != referenceName && (r.Models[name].Weights != "") == made {
+				names, facts = append(names, name), append(facts, name)
+			}
 		}
 	}
 	for i := range r.Stages {
@@ -96,7 +99,8 @@ func wants(r *recipe.Recipe) []want {
 	for _, name := range names {
 		w := want{name: name, texts: slices.Contains(scorers, name)}
 		if spec, named := r.Models[name]; named {
-			w.spec, w.learns = &spec, r.Trained(name)
+			w.spec, w.learns = &spec, r.Trained(name) || spec.Weights != ""
+			w.made = ingredientsOf(r, name)
 		}
 		for _, fact := range facts {
 			if d := dutyOf(fact); slices.Contains(reads, fact) && (d.member == name || d.less == name) {

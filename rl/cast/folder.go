@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/weights"
 )
 
 // folderModel is a frozen model of a folder. It has no state, and no stage changes it.
@@ -59,6 +60,11 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 	b.folders = map[string]folderOf{}
 	faults := r.Faults()
 	for _, w := range b.wants {
+		if len(w.made) > 0 {
+			if err := b.blend(w, nil, func(*weights.Blend) error { return nil }); err != nil {
+				faults.Fail("models."+w.name+".weights", "%w", err)
+			}
+		}
 		if w.spec == nil || w.spec.Path == "" {
 			continue
 		}
@@ -92,17 +98,12 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 			return of, hint.With(err, "label = %q", f.Head.Labels[len(f.Head.Labels)-1])
 		}
 	}
-	of.config, of.read = f.Config, []string{w.spec.Path}
+	of.config, of.read = f.Config, readFrom(*w.spec, f)
 	if d := w.spec.Dtype; d != "auto" {
 		of.config.Dtype = hf.Dtype(d)
 	}
 	if d := w.spec.KVDtype; d != "auto" {
 		of.config.KVDtype = hf.Dtype(d)
-	}
-	for _, dir := range []string{f.Dir, f.Adapter, w.spec.Adapter} {
-		if dir != "" && !slices.Contains(of.read, dir) {
-			of.read = append(of.read, dir)
-		}
 	}
 	if dir := cmp.Or(w.spec.Adapter, f.Adapter); dir != "" {
 		cfg, tensors, err := hf.OpenAdapter(f.Config, dir)
@@ -124,6 +125,17 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 		return of, nil
 	}
 	return of, of.foreign
+}
+
+// readFrom are the folders and files that a model is read from.
+func readFrom(spec recipe.Member, f *hf.Folder) []string {
+	read := []string{spec.Path}
+	for _, dir := range []string{f.Dir, f.Adapter, spec.Adapter} {
+		if dir != "" && !slices.Contains(read, dir) {
+			read = append(read, dir)
+		}
+	}
+	return read
 }
 
 // sameTokens refuses a model that reads ids of the policy as other tokens.

@@ -84,6 +84,7 @@ type opening struct {
 	seed      uint64 // of the recipe
 	recompute bool   // activations
 	policy    *Policy
+	cast      *Cast // whose members are opened in their order
 }
 
 // file is where a checkpoint has the state of the member: that of its role, or one of its name.

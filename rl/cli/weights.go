@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,6 +29,10 @@ a checkpoint folder. The LoRA adapter of a run or of a PEFT folder is merged fir
    slerp(a, b, 0.3)           from a towards b along the arc between them
    ties(base, 0.2, a, b)      TIES: the largest fifth of each change
    dare(base, 0.9, 1, a)      DARE: drop 0.9 of the change, with seed 1
+   random_like(base, 1, a)    as long a change as that of a, in a random direction
+
+--only computes the tensors whose names a regular expression matches, such as mlp or
+"layers\.[0-3]\."; the others are those of the model that is named first.
 
 The models must have the same tensors, tokens and arithmetic. Config, tokenizer and chat template are
 those of the model that is named first. The same models and formula give the same bytes.
@@ -41,6 +46,7 @@ func weightsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "weights", Usage: "make a model of others by a formula", ArgsUsage: "FORMULA NAME=MODEL...", Description: weightsHelp,
 		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "only", Usage: "compute the tensors whose names this regular `EXPRESSION` matches, and keep the others as the first model has them"},
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(plainTypes()), ", "), DefaultText: "f32"},
 			&cli.StringFlag{Name: "out", Usage: "`DIR` to write, a new folder"},
 			jsonFlag,
@@ -75,7 +81,8 @@ func namedModels(words []string) ([]namedModel, error) {
 type weightsLine struct {
 	Out        string   `json:"out"`
 	Formula    string   `json:"formula"`
-	Models     []string `json:"models"` // names, the first has config and tokenizer
+	Only       string   `json:"only,omitempty"` // the tensors that it computed; "": all
+	Models     []string `json:"models"`         // names, the first has config and tokenizer
 	Tensors    int      `json:"tensors"`
 	Parameters int      `json:"parameters"`
 	Type       string   `json:"type"` // of the numbers
@@ -98,7 +105,13 @@ func makeWeights(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	line := weightsLine{Out: out, Formula: args[0], Type: typ.Name}
+	var only *regexp.Regexp
+	if text := c.String("only"); text != "" {
+		if only, err = regexp.Compile(text); err != nil {
+			return usagef("--only is %q: %v; accepted: a regular expression, such as mlp", text, err)
+		}
+	}
+	line := weightsLine{Out: out, Formula: args[0], Only: c.String("only"), Type: typ.Name}
 	var models []weights.Model
 	defer func() {
 		for _, m := range models {
@@ -126,9 +139,12 @@ func makeWeights(c *cli.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
+	blend.Only = only
 	show := progress.New(c.App.ErrWriter)
 	small, tensors, err := blend.Files(typ.Type, shownBy(show, "weights", "tensors"))
-	if err == nil {
+	if err != nil {
+		err = fmt.Errorf("%w: --only %w", lines.ErrInput, err)
+	} else {
 		line.Bytes, err = writeNew("--out", out, hf.Contents(small, hf.WeightsFile, tensors))
 	}
 	show.End()

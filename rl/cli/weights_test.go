@@ -169,6 +169,32 @@ func TestWeightsAdapter(t *testing.T) {
 	}
 }
 
+// TestWeightsOnly: the tensors that --only names are computed, and the others are those of the first model.
+func TestWeightsOnly(t *testing.T) {
+	one, two, out := newTiny(t, 1), newTiny(t, 2), filepath.Join(t.TempDir(), "out")
+	if code, _, stderr := rlzero(t, "weights", "0.5*a + 0.5*b", "a="+one, "b="+two, "--only", `layers\.1\.mlp`, "--out", out); code != 0 {
+		t.Fatal(stderr)
+	}
+	a, b := tensorsOf(t, one, false), tensorsOf(t, two, false)
+	computed := 0
+	for name, values := range tensorsOf(t, out, false) {
+		named := strings.Contains(name, "layers.1.mlp")
+		for i, v := range values {
+			want := a[name][i]
+			if named {
+				want = float32(0.5*float64(a[name][i]) + 0.5*float64(b[name][i]))
+				computed++
+			}
+			if v != want {
+				t.Fatalf("%s[%d] is %v, want %v", name, i, v, want)
+			}
+		}
+	}
+	if computed == 0 {
+		t.Error("nothing was computed")
+	}
+}
+
 // TestWeightsRefused: what cannot be computed is named, with a hint, and nothing is written.
 func TestWeightsRefused(t *testing.T) {
 	m, there := newTiny(t, 1), t.TempDir()
@@ -187,6 +213,8 @@ func TestWeightsRefused(t *testing.T) {
 		{[]string{"a"}, "takes a formula and its models", "rlzero weights '(a + b)/2' a=MODEL b=MODEL --out mean"},
 		{[]string{"a", "a=" + m, "--type", "q8_0"}, `--type is "q8_0"; accepted: f32, f16, bf16 for a Hugging Face folder`, ""},
 		{[]string{"a + b", "a=" + m, "b=" + chat}, "config.json: ", ""},
+		{[]string{"a", "a=" + m, "--only", "(mlp"}, `--only is "(mlp": error parsing regexp`, ""},
+		{[]string{"a", "a=" + m, "--only", "vision"}, "--only vision matches none of the ", ""},
 		{[]string{"a", "a=" + m, "--out", there}, "--out " + there + " already exists", "did you mean " + there + "-2?"},
 	} {
 		args := append([]string{"weights"}, r.args...)

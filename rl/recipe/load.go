@@ -144,14 +144,14 @@ func (d decoder) base() {
 
 // kindKeys are the keys that say what a table is. One that has such a key does not go on from
 // that of the base.
-var kindKeys = map[string][]string{"model": {"path", "family"}, "models.NAME": {"path", "copy"}, "task": {"name", "data", "source", "world"}, "stage.algorithm": {"preset"}}
+var kindKeys = map[string][]string{"model": {"path", "family"}, "models.NAME": modelKinds, "task": {"name", "data", "source", "world"}, "stage.algorithm": {"preset"}}
 
 // override applies PATH=VALUE. One of model.path stands in place of a model to make,
 // one of the path of a model in place of a copy, one of task.data in place of a family, one of task.verifier or task.starlark in place of the
 // file's verifier with its options.
 func (d decoder) override(text string) {
 	p := d.Override(text)
-	if len(p) == 3 && p[0] == "models" && (p[2] == "path" || p[2] == "copy") {
+	if len(p) == 3 && p[0] == "models" && slices.Contains(modelKinds, p[2]) {
 		models, _ := d.Tree()["models"].(map[string]any)
 		table, _ := models[p[1]].(map[string]any)
 		for _, f := range settings.Fields(&Member{}) {

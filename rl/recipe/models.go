@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/algebra"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -23,7 +24,7 @@ const (
 	ReferenceModel = "ref"    // the only one that may have a table in [models]
 )
 
-// Member is a model of the run beside the policy. It is one of a folder, or a copy of the policy.
+// Member is a model of the run beside the policy. It is one of a folder, a copy of the policy, or made of others.
 type Member struct {
 	// an existing model with the policy's tokens, which is never trained: a Hugging Face folder, a .gguf
 	// file, a run or a checkpoint
@@ -41,6 +42,13 @@ type Member struct {
 	// policy: a copy of the model that a stage trains, as it was when the stage began. A copy that some
 	// stage trains itself is made once, of the policy, when the first stage begins that trains or reads it
 	Copy string `toml:"copy" of:"copy" choice:"policy"`
+
+	// a formula that makes the model of others: each number of each tensor from those that policy, models with
+	// path and copies that stages train have in its place, such as "policy + 0.7*(tuned - policy)". It is made
+	// once, when the first stage begins that trains, measures or reads it; functions: slerp(a, b, t),
+	// ties(base, share, a, ...), dare(base, p, seed, a), random_like(base, seed, a), as rlzero weights --help
+	// has them
+	Weights string `toml:"weights" of:"weights"`
 
 	// the copy is made again after every so many steps of a stage; 0: only when a stage begins
 	Renew int `toml:"renew" of:"copy" range:"[0,1000000000]" unit:"steps"`
@@ -81,8 +89,11 @@ func MemberHead(name string) string { return "models/" + name + ".head.safetenso
 
 // Variant implements [settings.Variant].
 func (m Member) Variant() string {
-	if m.Copy != "" {
+	switch {
+	case m.Copy != "":
 		return "copy"
+	case m.Weights != "":
+		return "weights"
 	}
 	return "path"
 }
@@ -125,15 +136,45 @@ func (r *Recipe) uses(name string) bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
 		st.Skip = false
 		return st.Teaches(name) || st.Asks(name)
-	}) || r.Task.JudgedBy() == name
+	}) || r.Task.JudgedBy() == name || slices.ContainsFunc(r.ModelNames(), func(of string) bool {
+		return slices.Contains(r.MadeOf(of), name) && r.uses(of)
+	})
 }
 
-// FirstUse is the index of the first stage that trains or asks a model of [models]; the number of
-// stages: none does.
+// MadeOf are the models that one is made of by a formula, the policy among them; nil: it is made of none.
+func (r *Recipe) MadeOf(name string) []string {
+	if r.Models[name].Weights == "" {
+		return nil
+	}
+	f, err := algebra.CompileWeights(r.Models[name].Weights, r.formulaNames())
+	if err != nil { // which was refused
+		return nil
+	}
+	return f.Models
+}
+
+// formulaNames are the models that others can be made of.
+func (r *Recipe) formulaNames() []string {
+	names := []string{PolicyModel}
+	for _, name := range r.ModelNames() {
+		if r.Models[name].Weights == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// FirstUse is the index of the first stage that trains or asks a model of [models], or another one that is
+// made of it; the number of stages: none does.
 func (r *Recipe) FirstUse(name string) int {
 	i := slices.IndexFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Teaches(name) || st.Asks(name) })
 	if i < 0 {
-		return len(r.Stages)
+		i = len(r.Stages)
+	}
+	for _, of := range r.ModelNames() {
+		if slices.Contains(r.MadeOf(of), name) {
+			i = min(i, r.FirstUse(of))
+		}
 	}
 	return i
 }
@@ -204,14 +245,13 @@ func (d decoder) models(r *Recipe) {
 		if why := reserved(name); why != "" {
 			d.Fail(at, "[models.%s]: the name %s", name, why)
 		}
-		_, path := t["path"]
-		_, copied := t["copy"]
+		said := slices.DeleteFunc(slices.Clone(modelKinds), func(key string) bool { return t[key] == nil })
 		switch {
-		case path && copied:
-			d.Fail(at.With("copy"), "models.%s.copy cannot be set together with models.%s.path: remove one of them", name, name)
+		case len(said) > 1:
+			d.Fail(at.With(said[1]), "models.%s.%s cannot be set together with models.%s.%s: remove one of them", name, said[1], name, said[0])
 			continue
-		case !path && !copied || path && m.Path == "":
-			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\"", name)
+		case len(said) == 0 || t[said[0]] == "":
+			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\"", name)
 			continue
 		}
 		for _, f := range settings.Fields(&m) {
@@ -223,6 +263,9 @@ func (d decoder) models(r *Recipe) {
 			d.Fail(at.With("renew"), "models.%s.renew = %d does not go with follow = %v: a copy stays until it is made again, or moves at each update", name, m.Renew, m.Follow)
 		}
 		d.headed(name, m, at)
+		if m.Weights != "" {
+			d.blended(r, name, at.With("weights"))
+		}
 		if m.Prompt != "" && name == ReferenceModel {
 			d.Fail(at.With("prompt"), "models.ref.prompt: the reference reads the policy's prompts; give a model with a prompt another name")
 		}
@@ -237,12 +280,34 @@ func (d decoder) models(r *Recipe) {
 	}
 }
 
+// modelKinds are the keys that say what a model is.
+var modelKinds = []string{"path", "copy", "weights"}
+
+// blended checks the formula that makes a model.
+func (d decoder) blended(r *Recipe, name string, at settings.Path) {
+	names := slices.DeleteFunc(r.formulaNames(), func(n string) bool { return n != PolicyModel && reserved(n) != "" })
+	if r.Model.LoRA.Rank > 0 {
+		d.Fail(at, "%s: the formula is over whole models, but the run trains an adapter (model.lora.rank = %d); accepted: model.lora.rank = 0", d.Name(at), r.Model.LoRA.Rank)
+	}
+	_, err := algebra.CompileWeights(r.Models[name].Weights, names)
+	if err == nil {
+		return
+	}
+	text := strings.TrimPrefix(err.Error(), "weights: ")
+	if strings.Contains(text, "unknown name") {
+		text += "; accepted: " + strings.Join(names, ", ") + "; a model that is made of others is none of them"
+	}
+	d.Fail(at, "%s: %s", d.Name(at), text)
+}
+
 // headed checks what a table says of a head.
 func (d decoder) headed(name string, m Member, at settings.Path) {
 	switch {
 	case m.Label != "" && !m.Head:
 		d.Fail(at.With("label"), "models.%s.label = %q would do nothing without head = true", name, m.Label)
 	case !m.Head:
+	case m.Weights != "":
+		d.Fail(at.With("head"), "models.%s.head: a formula makes no head; accepted: a model with path or copy", name)
 	case name == ReferenceModel:
 		d.Fail(at.With("head"), "models.ref.head: the reference is asked for log-probs; give a model with a head another name")
 	case m.Adapter != "":
@@ -324,6 +389,12 @@ func (d decoder) members(r *Recipe) {
 		moves := func(st Stage) bool { return !st.Skip && st.Kind == KindRL && st.Learner() != name }
 		if m, first := r.Models[name], r.FirstUse(name); m.Follow > 0 && first <= last && !slices.ContainsFunc(r.Stages[first:last+1], moves) {
 			d.Fail(settings.Path{"models", name, "follow"}, "models.%s.follow = %v would do nothing: a copy follows in stages of kind rl, and there is none from its first use to its last", name, m.Follow)
+		}
+		for _, of := range r.MadeOf(name) {
+			if m := r.Models[of]; m.Copy != "" && !r.Trained(of) {
+				err := fmt.Errorf("%s is a copy that no stage trains or measures, so it is the policy whenever a stage begins", of)
+				d.Fail(settings.Path{"models", name, "weights"}, "models.%s.weights: %w", name, hint.With(err, "write policy; or keep what the policy is at some stage by one of kind eval there with trains = \"%s\"", of))
+			}
 		}
 		if m := r.Models[name]; m.Head && m.Copy != "" && r.uses(name) {
 			d.taught(r, name)

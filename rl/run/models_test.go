@@ -269,6 +269,110 @@ func TestTrains(t *testing.T) {
 	}
 }
 
+// made is a run that makes a model of what its stages made, and of a folder.
+func made(folder string) string {
+	return "[models.other]\npath = '" + folder + "'\n" + `
+[models.better]
+copy = "policy"
+[models.moved]
+weights = "policy + 0.5*(better - policy) + 0.25*(other - policy)"
+[models.twin]
+weights = "policy"
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "teach"
+kind = "rl"
+trains = "better"
+steps = 2
+prompts_per_step = 4
+group_size = 4
+reward = "random"
+checkpoint_every = 1
+[[stage]]
+name = "look"
+kind = "eval"
+trains = "moved"
+[[stage]]
+name = "rl"
+[stage.algorithm]
+penalty = "0.05*square(logp - moved)/2"
+[stage.algorithm.metrics]
+"my/twin" = "step_token_mean(twin == old)"
+`
+}
+
+// TestMadeOfOthers: a formula makes a model when the first stage begins that uses it, of what its models are then,
+// to the bit; it stays, is measured and asked. Its checkpoints continue to the same bytes, and a folder that has
+// changed is refused.
+func TestMadeOfOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	dev, from, dir := tester(t), t.TempDir(), t.TempDir()
+	trainOn(t, dev, from, false, append(slices.Clone(smallRun), "seed=2", "stage.rl.skip=true")...)
+	found, err := store.FindModel(from, "")
+	must(t, err)
+	folder := copyRun(t, found.Dir)
+	must(t, trainText(t, dev, dir, made(folder), false))
+	all := checkpointDirs(t, dir)
+	read := func(file string) map[string][]float32 {
+		ts, err := hf.OpenTensorFile(file)
+		must(t, err)
+		defer ts.Close()
+		numbers := map[string][]float32{}
+		for _, name := range ts.Names() {
+			numbers[name], err = ts.Read(name)
+			must(t, err)
+		}
+		return numbers
+	}
+	const warm = 5 + 3
+	at := filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", warm+2+1)) // the first of the last stage
+	policy, other := read(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", warm), "model.safetensors")), read(filepath.Join(folder, "model.safetensors"))
+	better, moved := read(filepath.Join(at, "models", "better.safetensors")), read(filepath.Join(at, "models", "moved.safetensors"))
+	for name, numbers := range moved {
+		for i, x := range numbers {
+			p := float64(policy[name][i])
+			if want := float32(p + 0.5*(float64(better[name][i])-p) + 0.25*(float64(other[name][i])-p)); x != want {
+				t.Fatalf("%s[%d] is %v, want %v", name, i, x, want)
+			}
+		}
+	}
+	for i, row := range metricRows(t, dir, "my/twin") {
+		if share := row["my/twin"].(float64); (share == 1) != (i == 0) {
+			t.Errorf("step %d: the twin says what the policy said for a share of %v", i+1, share)
+		}
+	}
+	want := runFiles(t, dir)
+	for _, keep := range []int{len(all) - 5, len(all) - 2} {
+		again := copyRun(t, dir)
+		for _, c := range checkpointDirs(t, again)[keep:] {
+			must(t, os.RemoveAll(c))
+		}
+		must(t, trainText(t, dev, again, made(folder), true))
+		sameRun(t, runFiles(t, again), want)
+	}
+	file := filepath.Join(folder, "model.safetensors")
+	text, err := os.ReadFile(file)
+	must(t, err)
+	text[len(text)-1] ^= 1
+	must(t, os.WriteFile(file, text, 0o600))
+	again := copyRun(t, dir)
+	must(t, os.RemoveAll(checkpointDirs(t, again)[len(all)-1]))
+	if err := trainText(t, dev, again, made(folder), true); err == nil || !strings.Contains(err.Error(), "mine.toml:3:1: models.other.path: ") {
+		t.Errorf("a folder that has changed: %v", err)
+	}
+	wide := copyRun(t, folder)
+	config := filepath.Join(wide, "config.json")
+	text, err = os.ReadFile(config)
+	must(t, err)
+	must(t, os.WriteFile(config, bytes.Replace(text, []byte(`"rope_theta": `), []byte(`"rope_theta": 1`), 1), 0o600))
+	if err := trainText(t, dev, t.TempDir(), made(wide), false); err == nil || !strings.Contains(err.Error(), "mine.toml:8:1: models.moved.weights: ") || !strings.Contains(err.Error(), "rope_theta") {
+		t.Errorf("a model of other arithmetic: %v", err)
+	}
+}
+
 // fromFolder is a recipe whose policy is compared with a model of a folder.
 func fromFolder(folder string) string {
 	return "[models.teacher]\npath = '" + folder + "'\n" + `[[stage]]

@@ -9,9 +9,9 @@
 //	(a + b)/2                        the mean of two models
 //	base + 0.7*(tuned - base)        what tuning changed, by 0.7 (task arithmetic)
 //
-// What needs a whole tensor or random numbers is a function of [Functions]: slerp, ties, dare. Each gives
-// the weights of a model, so it can stand wherever a model can. Other functions over several rows are
-// refused.
+// What needs a whole tensor or random numbers is a function of package algebra, which reads the formula:
+// slerp, ties, dare, random_like. Each gives the weights of a model, so it can stand wherever a model can. Other
+// functions over several rows are refused.
 //
 // # Agreement
 //

@@ -4,107 +4,27 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
-	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/algebra"
 )
-
-// Functions are what a formula can call, over models of some names.
-func Functions(models []string) []formula.Fact {
-	model := func(name string) formula.Argument { return formula.Argument{Name: name, Names: models} }
-	number := func(name string) formula.Argument { return formula.Argument{Name: name, Number: true} }
-	many := model("a")
-	many.Many = true
-	return []formula.Fact{
-		{Name: "slerp", Level: formula.Token, Takes: []formula.Argument{model("a"), model("b"), number("t")},
-			Meaning: "from a (t = 0) to b (t = 1) along the arc between the two tensors; the straight line where they have one direction or one of them is 0",
-			Formula: "sin((1 - t) theta)/sin(theta) a + sin(t theta)/sin(theta) b, theta: the angle of a and b",
-			Source:  "https://doi.org/10.1145/325165.325242"},
-		{Name: "ties", Level: formula.Token, Takes: []formula.Argument{model("base"), number("share"), many},
-			Meaning: "base and the merged changes of the models: of each change the share of largest numbers is kept, each element takes the sign of their sum, and the mean of those with that sign is added",
-			Formula: "base + mean of the kept a - base whose sign is that of their sum; a sum of 0 counts as positive",
-			Source:  "https://arxiv.org/abs/2306.01708"},
-		{Name: "dare", Level: formula.Token, Takes: []formula.Argument{model("base"), number("p"), number("seed"), model("a")},
-			Meaning: "base and the change of a, of which each number is dropped with chance p and the others are divided by 1 - p; what is dropped depends on the seed, the name of the tensor and the place in it",
-			Formula: "base + kept (a - base)/(1 - p)",
-			Source:  "https://arxiv.org/abs/2311.03099"},
-	}
-}
-
-func functionNamed(name string) formula.Fact {
-	all := Functions(nil)
-	return all[slices.IndexFunc(all, func(f formula.Fact) bool { return f.Name == name })]
-}
-
-// usages are the functions as they are written.
-func usages() string {
-	var all []string
-	for _, f := range Functions(nil) {
-		all = append(all, f.Usage())
-	}
-	return strings.Join(all, ", ")
-}
 
 // column computes the values of a call on a block.
 type column func(b block) []float64
 
-// call is a function with what it is called with.
-type call struct {
-	column  string   // its name in tables
-	models  []string // that it reads
-	prepare func(s source) (column, error)
-}
-
-// readCalls reads the arguments of the calls in a formula.
-func readCalls(written []formula.Call) ([]call, error) {
-	var all []call
-	for _, w := range written {
-		c := call{column: w.Column()}
-		var numbers []float64
-		takes := functionNamed(w.Fact).Takes
-		for i, a := range w.Arguments {
-			if !takes[min(i, len(takes)-1)].Number {
-				c.models = append(c.models, a)
-				continue
-			}
-			x, err := strconv.ParseFloat(a, 64)
-			if err != nil {
-				return nil, err
-			}
-			numbers = append(numbers, x)
-		}
-		refuse := func(name string, found float64, accepted string) error {
-			return fmt.Errorf("%s: %s: found %v for %s, accepted: %s", result, c.column, found, name, accepted)
-		}
-		switch x := numbers[0]; w.Fact {
-		case "slerp":
-			if !(x >= 0 && x <= 1) {
-				return nil, refuse("t", x, "0 to 1")
-			}
-			c.prepare = func(s source) (column, error) { return slerp(s, c.models[0], c.models[1], x) }
-		case "ties":
-			if !(x > 0 && x <= 1) {
-				return nil, refuse("share", x, "above 0, to 1")
-			}
-			c.prepare = func(s source) (column, error) { return ties(s, c.models[0], x, c.models[1:]) }
-		case "dare":
-			if !(x >= 0 && x < 1) {
-				return nil, refuse("p", x, "0 to below 1")
-			}
-			seed := numbers[1]
-			if seed < 0 || seed > 1<<53 || seed != math.Trunc(seed) {
-				return nil, refuse("seed", seed, "a whole number from 0 to 2^53")
-			}
-			c.prepare = func(s source) (column, error) {
-				return dare(s.name, c.models[0], x, uint64(seed), c.models[1]), nil
-			}
-		}
-		all = append(all, c)
+// prepare reads what a call needs of a whole tensor.
+func (s source) prepare(c algebra.Call) (column, error) {
+	switch c.Function {
+	case "slerp":
+		return slerp(s, c.Models[0], c.Models[1], c.Numbers[0])
+	case "ties":
+		return ties(s, c.Models[0], c.Numbers[0], c.Models[1:])
+	case "dare":
+		return dare(s.name, c.Models[0], c.Numbers[0], uint64(c.Numbers[1]), c.Models[1]), nil
+	case "random_like":
+		return randomLike(s, c.Models[0], uint64(c.Numbers[0]), c.Models[1])
 	}
-	return all, nil
+	return nil, fmt.Errorf("nobody computes %s", c.Column)
 }
 
 // slerp takes the whole tensor as one vector.
@@ -205,17 +125,23 @@ func (s source) largest(base, name string, k int) (float64, error) {
 	return math.Float64frombits(known), nil
 }
 
-// dare draws for each row of the tensor anew, so that a block needs nothing of those before it.
-func dare(tensor, base string, p float64, seed uint64, model string) column {
+// rowDice are the generators of the rows of a tensor: each is drawn anew, so that a block needs nothing of those
+// before it.
+func rowDice(tensor string, seed uint64) func(row int) *random.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(tensor)) // never fails
 	stream := h.Sum64()
+	return func(row int) *random.Rand { return random.At(seed, stream, uint64(row)) }
+}
+
+func dare(tensor, base string, p float64, seed uint64, model string) column {
+	at := rowDice(tensor, seed)
 	return func(part block) []float64 {
 		out := make([]float64, part.size())
 		var dice *random.Rand
 		for i, x := range part.values[base] {
 			if i%part.cols == 0 {
-				dice = random.At(seed, stream, uint64(part.row+i/part.cols))
+				dice = at(part.row + i/part.cols)
 			}
 			out[i] = float64(x)
 			if !dice.Chance(p) {
@@ -224,4 +150,40 @@ func dare(tensor, base string, p float64, seed uint64, model string) column {
 		}
 		return out
 	}
+}
+
+// randomLike draws its numbers twice: to measure them all, and block by block.
+func randomLike(s source, base string, seed uint64, model string) (column, error) {
+	at := rowDice(s.name, seed)
+	normals := func(part block) []float64 {
+		out := make([]float64, part.size())
+		var dice *random.Rand
+		for i := range out {
+			if i%part.cols == 0 {
+				dice = at(part.row + i/part.cols)
+			}
+			// Box and Muller 1958, doi 10.1214/aoms/1177706645
+			out[i] = math.Sqrt(-2*math.Log(dice.Unit())) * math.Cos(2*math.Pi*dice.Unit())
+		}
+		return out
+	}
+	var changed, drawn float64 // squares
+	err := s.each([]string{base, model}, func(part block) error {
+		for i, g := range normals(part) {
+			d := float64(part.values[model][i]) - float64(part.values[base][i])
+			changed, drawn = changed+d*d, drawn+g*g
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	scale := math.Sqrt(changed / drawn)
+	return func(part block) []float64 {
+		out := normals(part)
+		for i, x := range part.values[base] {
+			out[i] = float64(x) + scale*out[i]
+		}
+		return out
+	}, nil
 }

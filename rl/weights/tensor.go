@@ -66,10 +66,10 @@ func (b *Blend) tensor(name string, shape []int) ([]float32, error) {
 		names = append(names, m.Name)
 	}
 	columns := map[string]column{}
-	for _, c := range b.calls {
+	for _, c := range b.formula.Calls {
 		var err error
-		if columns[c.column], err = c.prepare(s); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.column, err)
+		if columns[c.Column], err = s.prepare(c); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Column, err)
 		}
 	}
 	out := make([]float32, 0, s.rows*s.cols)
@@ -106,11 +106,10 @@ func (b *Blend) evaluate(part block, columns map[string]column) ([]float64, erro
 			return nil, err
 		}
 	}
-	for _, c := range b.calls {
-		if err := table.Add(c.column, formula.Column{Level: formula.Token, V: columns[c.column](part)}); err != nil {
+	for _, c := range b.formula.Calls {
+		if err := table.Add(c.Column, formula.Column{Level: formula.Token, V: columns[c.Column](part)}); err != nil {
 			return nil, err
 		}
 	}
-	values, err := b.program.On(table).At(result, formula.Token)
-	return values.V, err
+	return b.formula.On(table)
 }

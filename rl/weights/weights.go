@@ -3,14 +3,14 @@ package weights
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/hf"
-	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/algebra"
 )
 
 // Model is a model with the name that a formula has for it. An adapter has been merged into it.
@@ -21,13 +21,13 @@ type Model struct {
 
 // Blend is a formula over the weights of models.
 type Blend struct {
-	program *formula.Program
-	models  []Model // config and tokenizer are those of the first
-	calls   []call
-}
+	// Only are the names of the tensors that the formula computes; the others are those of the first model. nil: all
+	// are computed.
+	Only *regexp.Regexp
 
-// result is the part of the program that is the formula.
-const result = "weights"
+	formula *algebra.Weights
+	models  []Model // config and tokenizer are those of the first
+}
 
 // Compile reads a formula over models, and checks that they can be computed with each other.
 // Each of them must be in the formula.
@@ -35,86 +35,29 @@ func Compile(text string, models []Model) (*Blend, error) {
 	if len(models) == 0 {
 		return nil, errors.New("the formula has no models to read")
 	}
-	b := &Blend{models: models}
 	var names []string
 	for _, m := range models {
 		names = append(names, m.Name)
 	}
-	facts, err := factsOf(names)
+	f, err := algebra.CompileWeights(text, names)
 	if err != nil {
 		return nil, err
 	}
-	if b.program, err = formula.Compile(formula.Text{Parts: map[string]string{result: text}}, facts); err != nil {
-		return nil, err
-	}
-	if statistic := b.program.OverRows(result); statistic != "" {
-		return nil, hint.With(fmt.Errorf("%s; accepted: arithmetic on each element, and %s", statistic, usages()), "(a + b)/2 is the mean of two models")
-	}
-	if _, condition, _ := b.program.Level(result); condition {
-		return nil, fmt.Errorf("%s: found a condition, accepted: a number, as of if(condition, a, b)", result)
-	}
-	if b.calls, err = readCalls(b.program.Calls()); err != nil {
-		return nil, err
-	}
-	if err := b.reads(names); err != nil {
-		return nil, err
+	for _, name := range names {
+		if !slices.Contains(f.Models, name) {
+			return nil, hint.With(fmt.Errorf("the formula does not read the model %s; accepted: a formula that reads every model", name), "leave out %s=MODEL", name)
+		}
 	}
 	for _, m := range models[1:] {
-		if err := agree(models[0], m); err != nil {
+		if err := Agree(models[0], m); err != nil {
 			return nil, err
 		}
 	}
-	return b, nil
+	return &Blend{formula: f, models: models}, nil
 }
 
-// factsOf are the models and functions as facts: a value for each element of a tensor.
-func factsOf(names []string) ([]formula.Fact, error) {
-	facts := Functions(names)
-	for i, name := range names {
-		what := formula.Taken(name)
-		for _, f := range slices.Concat(formula.Structure(), Functions(nil)) {
-			if f.Name == name {
-				what = "a function or fact"
-			}
-		}
-		switch {
-		case slices.Contains(names[:i], name):
-			what = "another model"
-		case what == "":
-			facts = append(facts, formula.Fact{Name: name, Level: formula.Token, Model: true, Meaning: "the weights of the model"})
-			continue
-		}
-		return nil, fmt.Errorf("a model cannot be called %s, the name of %s; accepted: any other name", name, what)
-	}
-	return facts, nil
-}
-
-// reads sees to it that the formula reads every model, and nothing that is no model.
-func (b *Blend) reads(names []string) error {
-	read := map[string]bool{}
-	var calls []string
-	for _, c := range b.calls {
-		calls = append(calls, c.column)
-		for _, name := range c.models {
-			read[name] = true
-		}
-	}
-	for _, name := range b.program.Needs(result) {
-		if !slices.Contains(names, name) && !slices.Contains(calls, name) {
-			return fmt.Errorf("%s: %s tells of completions, not of weights; accepted: the models %s", result, name, strings.Join(names, ", "))
-		}
-		read[name] = true
-	}
-	for _, name := range names {
-		if !read[name] {
-			return hint.With(fmt.Errorf("%s: the formula does not read the model %s; accepted: a formula that reads every model", result, name), "leave out %s=MODEL", name)
-		}
-	}
-	return nil
-}
-
-// agree refuses two models that cannot be computed with each other.
-func agree(first, m Model) error {
+// Agree refuses two models that cannot be computed with each other.
+func Agree(first, m Model) error {
 	a, b := first.Folder, m.Folder
 	key, own, others, err := a.Config.Unlike(b.Config)
 	if err != nil {
@@ -141,14 +84,23 @@ func agree(first, m Model) error {
 // [hf.Folder.Files] has them. done is called with the number of tensors that are computed, and of all.
 func (b *Blend) Files(typ gguf.Type, done func(n, of int)) (small map[string][]byte, tensors []hf.NamedTensor, err error) {
 	small, tensors, err = b.models[0].Folder.Files(typ)
-	for i := range tensors {
+	var computed []int
+	for i, t := range tensors {
+		if b.Only == nil || b.Only.MatchString(t.Name) {
+			computed = append(computed, i)
+		}
+	}
+	if len(computed) == 0 && err == nil {
+		err = fmt.Errorf("%s matches none of the %d tensors; accepted: a regular expression that some name matches, such as %s", b.Only, len(tensors), tensors[0].Name)
+	}
+	for n, i := range computed {
 		t := tensors[i]
 		tensors[i].Data = func() ([]float32, error) {
 			data, err := b.tensor(t.Name, t.Shape)
 			if err != nil {
 				return nil, fmt.Errorf("tensor %s: %w", t.Name, err)
 			}
-			done(i+1, len(tensors))
+			done(n+1, len(computed))
 			return data, nil
 		}
 	}

@@ -252,6 +252,43 @@ func TestDARE(t *testing.T) {
 	}
 }
 
+// TestRandomLike: the change has the length of the model's in each tensor, and no direction in common with it
+// or with that of another seed beyond what chance allows; a tensor that does not change stays.
+func TestRandomLike(t *testing.T) {
+	c := tiny(t, true)
+	base, a := open(t, c, "base", 1), open(t, c, "a", 2)
+	first, again, other := blend(t, "random_like(base, 7, a)", base, a), blend(t, "random_like(base, 7, a)", a, base), blend(t, "random_like(base, 8, a)", base, a)
+	for name, got := range first {
+		x0, xa := read(t, base, name), read(t, a, name)
+		var changed, drawn, along, seeds, largest float64
+		for e := range got {
+			if again[name][e] != got[e] {
+				t.Fatalf("%s[%d] is %v, and %v with the same seed", name, e, got[e], again[name][e])
+			}
+			d, g, o := float64(xa[e])-float64(x0[e]), float64(got[e])-float64(x0[e]), float64(other[name][e])-float64(x0[e])
+			changed, drawn, along, seeds = changed+d*d, drawn+g*g, along+d*g, seeds+o*g
+			largest = max(largest, math.Abs(float64(got[e])))
+		}
+		// Each number is rounded to float32 once, by at most 2^-24 of the largest.
+		if d, bound := math.Abs(math.Sqrt(changed)-math.Sqrt(drawn)), math.Sqrt(float64(len(got)))*0x1p-24*largest+1e-12*math.Sqrt(changed); d > bound {
+			t.Errorf("%s: the change is %v long, and that of the model %v", name, math.Sqrt(drawn), math.Sqrt(changed))
+		}
+		six := 6 / math.Sqrt(float64(len(got))) // six deviations of the cosine of independent directions
+		for what, dot := range map[string]float64{"the model's change": along, "another seed's": seeds} {
+			if cos := dot / changed; math.Abs(cos) > six {
+				t.Errorf("%s: the cosine with %s is %v, want 0 within %v", name, what, cos, six)
+			}
+		}
+	}
+	for name, got := range blend(t, "random_like(base, 7, again)", base, Model{"again", base.Folder}) {
+		for e, x := range read(t, base, name) {
+			if got[e] != x {
+				t.Fatalf("%s[%d] is %v, want %v", name, e, got[e], x)
+			}
+		}
+	}
+}
+
 // TestRefused: what cannot be computed is named with what is accepted.
 func TestRefused(t *testing.T) {
 	c := tiny(t, true)
@@ -281,6 +318,7 @@ func TestRefused(t *testing.T) {
 		{"ties(a, 0.5)", []Model{a}, "ties has 2 arguments; accepted: ties(base, share, a, ...)"},
 		{"dare(a, 1, 3, b)", []Model{a, b}, "found 1 for p, accepted: 0 to below 1"},
 		{"dare(a, 0.5, 1.5, b)", []Model{a, b}, "found 1.5 for seed, accepted: a whole number from 0 to 2^53"},
+		{"random_like(a, -1, b)", []Model{a, b}, "found -1 for seed, accepted: a whole number from 0 to 2^53"},
 		{"mean + a", []Model{a, {"mean", b.Folder}}, "a model cannot be called mean, the name of a function"},
 		{"a + b", []Model{a, open(t, wide, "b", 1)}, "config.json: intermediate_size: found 16 in model b, accepted: 12, as model a has"},
 		{"a + b", []Model{a, open(t, untied, "b", 1)}, "config.json: tie_word_embeddings: found false in model b, accepted: true, as model a has"},
