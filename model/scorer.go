@@ -59,30 +59,23 @@ func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
 // Read returns, for each token of the sequences' spans, what a head says of the state that it leaves:
 // the number of a label, given by its place among the head's. Temperatures do not matter.
 func (s *Scorer) Read(seqs []seq.Sequence, head *hf.Head, label int) ([]seq.Stats, error) {
-	after := make([]seq.Sequence, len(seqs))
-	for i, q := range seqs {
-		after[i] = q.Read()
-	}
-	batches, err := s.d.Pack(after, s.ws.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	var out []seq.Stats
-	for _, b := range batches {
-		states, err := s.d.States(s.progs, s.ws, b)
-		if err != nil {
-			return nil, err
+	out := make([]seq.Stats, len(seqs))
+	err := s.States(seqs, s.d.Layout.Layers, func(i int, states [][]float32) error {
+		out[i].Score = make([]float32, len(states))
+		for t, state := range states {
+			out[i].Score[t] = float32(head.Score(state, label))
 		}
-		all := make([]float32, b.R)
-		for i, at := range b.Order {
-			all[at] = float32(head.Score(states[i], label))
-		}
-		for _, q := range b.Seqs {
-			out = append(out, seq.Stats{Score: all[:q.Predicted():q.Predicted()]})
-			all = all[q.Predicted():]
-		}
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
+}
+
+// States calls do for each sequence, in their order, with the states that the tokens of its spans leave in
+// a layer, from 1: the residual stream after so many blocks, and after the last one what the final norm makes
+// of it, [token][width]. They have the same bits whatever else is in the list. do may not keep them.
+// Temperatures do not matter.
+func (s *Scorer) States(seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
+	return s.d.States(s.progs, s.ws, seqs, layer, do)
 }
 
 // Close frees the scorer's device memory.

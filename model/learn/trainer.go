@@ -177,6 +177,13 @@ func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
 	return out, nil
 }
 
+// States calls do for each sequence with the states that its tokens leave in a layer, by the weights of
+// now, see [model.Scorer.States].
+func (t *Trainer) States(seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
+	t.batches, t.room.resident = nil, nil
+	return t.d.States(t.progs, t.ws, seqs, layer, do)
+}
+
 // cut checks sequences and cuts them into batches that fit the memory.
 func (t *Trainer) cut(seqs []seq.Sequence) ([]seq.Batch, error) {
 	return t.d.Pack(seqs, t.ws.MaxRows)

@@ -19,6 +19,8 @@ func Facts() []formula.Fact {
 	all = append(all, TurnFacts()...)
 	all = append(all, TreeFacts()...)
 	all = append(all, ScoreFact(), LabelFact())
+	all = append(all, AngleFacts()...)
+	all = append(all, PathFacts()...)
 	for _, f := range otherFacts {
 		f.Meaning += "; no stage supplies it yet"
 		all = append(all, f)
@@ -110,12 +112,13 @@ func (m Method) Trains() bool {
 }
 
 // PromptFacts are those that formulas of the time before sampling may read, such as a
-// curriculum's: of the run, of the prompts that can be drawn, and the states of the method.
-func (m Method) PromptFacts() []formula.Fact {
+// curriculum's: of the run, of the prompts that can be drawn, and the states of the method. models are as
+// those of [AngleFacts].
+func (m Method) PromptFacts(models ...string) []formula.Fact {
 	known := []string{"step", "steps", "progress", "chance", "prompt_tokens", "row.*", "seen", "solved", "last_solved", "steps_since", "prompt_value"}
 	facts := slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(known, f.Name) })
 	facts = append(facts, formula.Fact{Name: "prompt_chance", Level: formula.Group, Meaning: "uniform between 0 and 1, by seed, step and prompt"})
-	return append(facts, m.stateFacts("")...)
+	return slices.Concat(facts, AngleFacts(models...), m.stateFacts(""))
 }
 
 // ModelFact is what formulas read of a model that a recipe names.

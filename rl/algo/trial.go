@@ -81,16 +81,8 @@ func (s *tried) step(k int, states *States) error {
 		}
 		return out
 	}
-	table, rewards, err := s.table(made, k)
+	table, rewards, err := s.table(made, k, states.Columns(s.a, keys))
 	if err != nil {
-		return err
-	}
-	for name, c := range states.Columns(s.a, keys) {
-		if err := table.Add(name, c); err != nil {
-			return err
-		}
-	}
-	if table, err = s.a.Cut(table); err != nil {
 		return err
 	}
 	values, err := s.a.Step(table)
@@ -258,8 +250,8 @@ func makeStep(w Trial, k int) []Made {
 	return made
 }
 
-// table has the facts that the method reads, for a trial.
-func (s *tried) table(made []Made, k int) (*formula.Table, []float64, error) {
+// table has the states of the method and the facts that it reads, for a trial, cut into segments.
+func (s *tried) table(made []Made, k int, states map[string]formula.Column) (*formula.Table, []float64, error) {
 	var group []int
 	var tokens [][]int
 	for _, m := range made {
@@ -271,7 +263,23 @@ func (s *tried) table(made []Made, k int) (*formula.Table, []float64, error) {
 	}
 	rewards, named := s.w.Rewards(made)
 	f := filler{s: s, t: formula.NewTable(frame), made: made, rewards: rewards, named: named, k: k}
+	for name, c := range states {
+		if err := f.t.Add(name, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	var cut []string // what is known once they are cut
 	for _, name := range slices.Concat(s.a.Needs(), s.a.SegmentReads()) {
+		if OfPath(name) {
+			cut = append(cut, name)
+		} else if err := f.add(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.t, err = s.a.Cut(f.t); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range cut {
 		if err := f.add(name); err != nil {
 			return nil, nil, err
 		}

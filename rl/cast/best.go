@@ -57,6 +57,11 @@ func (b *best) score([]rollout.View) ([]seq.Stats, error) {
 	return nil, errors.New("the best policy draws completions, and scores none")
 }
 
+// states implements member.
+func (b *best) states([]rollout.View, int, func(int, [][]float32) error) error {
+	return errors.New("the best policy draws completions, and shows no states")
+}
+
 func (b *best) begin() error { return b.weights.Reset() }
 
 // Save implements [Keeper].

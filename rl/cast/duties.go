@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -108,6 +109,11 @@ func wants(r *recipe.Recipe) []want {
 				w.head = w.head || d.member == name && d.of.head
 			}
 		}
+		for _, fact := range reads {
+			if of, hidden := algo.HiddenOf(fact); hidden && of.Model == name {
+				w.facts = append(w.facts, fact)
+			}
+		}
 		if w.learns {
 			w.from, w.beside = r.FirstUse(name), besideOf(r, name)
 		}
@@ -161,6 +167,16 @@ func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
 		}
 	}
 	return rows, nil
+}
+
+// States calls do for each view, in their order, with the states that the tokens of its spans leave in a
+// layer of a member, given by its name: [token][width], see [model.Scorer.States].
+func (c *Cast) States(name string, layer int, views []rollout.View, do func(i int, states [][]float32) error) error {
+	m, err := c.member(name)
+	if err != nil {
+		return err
+	}
+	return m.states(views, layer, do)
 }
 
 // ask has a member compute a quantity of the tokens that the policy wrote.

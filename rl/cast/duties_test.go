@@ -64,6 +64,13 @@ pay = "if(final, reward, 0) - 0.01*(old - ref)"`,
 preset = "grpo"
 weight = "1 + 0*mismatched"`,
 			[]want{{name: "policy", facts: []string{"mismatched"}}, {name: "ref", facts: []string{"mismatched"}}}, memory.Use{Members: []memory.Member{reference}}},
+		{"hidden states", `
+curriculum = {candidates = 2, order = "angle(ref, 2)"}
+[stage.algorithm]
+preset = "grpo"
+segments = "lines"
+penalty = "last(net(policy, 1)) + 0*mean(toward(ref, 2))"`,
+			[]want{{name: "policy", facts: []string{"net(policy, 1)"}}, {name: "ref", facts: []string{"toward(ref, 2)", "angle(ref, 2)"}}}, memory.Use{Members: []memory.Member{reference}}},
 		{"texts of a reward", `reward = "score_of(row.answer, completion, policy) - score_of(row.answer, prompt, ema)"`,
 			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, memory.Use{Members: []memory.Member{average}}},
 		{"all", `reward = "exp(mean_score_of(row.answer, completion, ref))"
@@ -172,6 +179,10 @@ func (s *spoken) score(views []rollout.View) ([]seq.Stats, error) {
 	}
 	return out, nil
 }
+func (s *spoken) states(views []rollout.View, layer int, _ func(int, [][]float32) error) error {
+	s.tell(fmt.Sprintf("states %d of layer %d", len(views), layer))
+	return nil
+}
 func (s *spoken) begin() error { s.tell("begin"); return nil }
 func (s *spoken) close()       { s.tell("close") }
 
@@ -216,6 +227,10 @@ func TestMembers(t *testing.T) {
 	scored, err := c.ScoreOf("ema", []Text{{After: []int{1}, IDs: []int{2, 3}}, {IDs: []int{2}, Lack: "no row"}})
 	if err != nil || !slices.Equal(scored[0].Logprobs, []float64{-0.5, -1}) || scored[1].Why != "no row" || !slices.Equal(told, []string{"ema score 1"}) {
 		t.Errorf("%+v (%v), asked %q", scored, err, told)
+	}
+	told = nil
+	if err := c.States("ref", 3, views, nil); err != nil || !slices.Equal(told, []string{"ref states 1 of layer 3"}) {
+		t.Errorf("%v, asked %q", err, told)
 	}
 	if _, err := c.Supply("taste", views); err == nil || !strings.Contains(err.Error(), `"taste"`) {
 		t.Errorf("a fact of no duty: %v", err)

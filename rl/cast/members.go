@@ -100,6 +100,8 @@ func (o opening) file(ofRole string) string {
 type member interface {
 	// score computes the statistics of the tokens that the policy wrote.
 	score(views []rollout.View) ([]seq.Stats, error)
+	// states calls do with the states that the tokens of each view's spans leave in a layer.
+	states(views []rollout.View, layer int, do func(i int, states [][]float32) error) error
 	// begin prepares for a stage.
 	begin() error
 	close()

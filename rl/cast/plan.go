@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -93,10 +94,16 @@ func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st)+readRows(r), st.LargestGroup())
 }
 
-// readRows is how many rows a sequence has more where heads read the state that its last token leaves.
+// readRows is how many rows a sequence has more where heads, or formulas, read the state that its last token
+// leaves.
 func readRows(r *recipe.Recipe) int {
 	for _, m := range r.Models {
 		if m.Head {
+			return 1
+		}
+	}
+	for i := range r.Stages {
+		if slices.ContainsFunc(r.Stages[i].Facts(), func(fact string) bool { _, hidden := algo.HiddenOf(fact); return hidden }) {
 			return 1
 		}
 	}
@@ -154,12 +161,36 @@ func planned(r *recipe.Recipe, folder string, caps gpu.Caps) (b blueprint, plan 
 		err = b.meet(r)
 	}
 	if err == nil {
+		err = b.layers(r)
+	}
+	if err == nil {
 		plan, err = b.plan(r, caps)
 	}
 	if err == nil {
 		err = b.refuse(r, plan, caps)
 	}
 	return b, plan, err
+}
+
+// layers refuses formulas that read a layer which the model has not.
+func (b blueprint) layers(r *recipe.Recipe) error {
+	faults := r.Faults()
+	for i := range r.Stages {
+		for _, fact := range r.Stages[i].Facts() {
+			of, hidden := algo.HiddenOf(fact)
+			if !hidden {
+				continue
+			}
+			config := b.config
+			if f, folder := b.folders[of.Model]; folder {
+				config = f.config
+			}
+			if of.Layer > config.Layers {
+				faults.Fail(fmt.Sprintf("stage.%d.%s", i, r.Stages[i].Reader(fact)), "%s: layer %d; accepted: 1 to %d, the layers of the model %s", fact, of.Layer, config.Layers, of.Model)
+			}
+		}
+	}
+	return faults.Err()
 }
 
 // plan is the device memory that a recipe needs with a model.

@@ -47,3 +47,32 @@ func TestWholeTrees(t *testing.T) {
 		t.Errorf("a plain group: %v", err)
 	}
 }
+
+// TestLayers: formulas that read a layer which the model has not are refused at their key; the last one is
+// accepted, and a sequence then has one more row, for the state that its last token leaves.
+func TestLayers(t *testing.T) {
+	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 30, MaxAllocation: 1 << 31, Memory: 1 << 40}
+	read := func(layer string) (*recipe.Recipe, error) {
+		r, err := recipe.Parse("mine.toml", "base = \"chain-sum-tiny\"\n[[stage]]\nname = \"rl\"\ncurriculum = {candidates = 2, order = \"angle(ref, "+layer+")\"}\n", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Plan(r, "", caps)
+		return r, err
+	}
+	_, err := read("9")
+	if want := "mine.toml:4:31: stage.rl.curriculum.order: angle(ref, 9): layer 9; accepted: 1 to 2, the layers of the model ref"; !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	shown, err := read("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := recipe.Load("chain-sum-tiny", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sizesOf(shown).positions, sizesOf(plain).positions+1; got != want {
+		t.Errorf("there is room for %d tokens, want %d", got, want)
+	}
+}

@@ -95,6 +95,11 @@ func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int
 // score implements member.
 func (p *Policy) score(views []rollout.View) ([]seq.Stats, error) { return p.Forward(views) }
 
+// states implements member.
+func (p *Policy) states(views []rollout.View, layer int, do func(i int, states [][]float32) error) error {
+	return p.trainer.States(sequences(views), layer, do)
+}
+
 // begin implements member: the optimizer forgets.
 func (p *Policy) begin() error { return p.trainer.ResetOptimizer() }
 

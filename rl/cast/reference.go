@@ -89,4 +89,8 @@ func (s scoring) score(views []rollout.View) ([]seq.Stats, error) {
 	return s.scorer.Score(sequences(views))
 }
 
+func (s scoring) states(views []rollout.View, layer int, do func(i int, states [][]float32) error) error {
+	return s.scorer.States(sequences(views), layer, do)
+}
+
 func (s scoring) close() { s.scorer.Close() }

@@ -140,6 +140,15 @@ func (f *Frame) Rows(completion int, l Level) []int {
 	return rows
 }
 
+// Lengths are the numbers of tokens of a completion's segments.
+func (f *Frame) Lengths(completion int) []int {
+	var n []int
+	for from, to := f.span(completion, Segment); from < to; from++ {
+		n = append(n, int(f.first[Token][from+1]-f.first[Token][from]))
+	}
+	return n
+}
+
 // Trained says whether a token takes part in sums.
 func (f *Frame) Trained(token int) bool { return f.train[token] }
 

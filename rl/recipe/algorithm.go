@@ -125,6 +125,15 @@ func (s *Stage) Reading() (line string, formulas []string, err error) {
 	return line, slices.Concat(strings.Split(method.Text(), "\n"), beside, lessons), err
 }
 
+// modelNames are those of the models of the recipe.
+func (s *Stage) modelNames() []string {
+	var names []string
+	for _, m := range s.models {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
 	var models []formula.Fact
@@ -144,7 +153,7 @@ func (s *Stage) facts() []formula.Fact {
 	if !s.Draws() {
 		return append(algo.RowFacts(), models...)
 	}
-	facts := append(algo.RunFacts(), models...)
+	facts := slices.Concat(algo.RunFacts(), models, algo.AngleFacts(s.modelNames()...), algo.PathFacts(s.modelNames()...))
 	if s.stale() {
 		facts = append(facts, algo.StaleFacts()...)
 	}

@@ -236,7 +236,7 @@ func (s *Stage) Beside() []string {
 // Before are the formulas of a stage that are evaluated before a step is sampled or shown. The
 // names of their parts are numbers/KEY, curriculum/KEY and settings/NAME.
 func (s *Stage) Before() (*formula.Program, error) {
-	facts := s.method().PromptFacts()
+	facts := s.method().PromptFacts(s.modelNames()...)
 	return formula.Compile(formula.Text{Parts: s.beforeParts(), Earlier: true}, facts)
 }
 

@@ -202,6 +202,24 @@ func (s *Stage) Facts() []string {
 	return reads
 }
 
+// Reader is the key below the stage of a formula that calls a fact of its method, or before sampling.
+func (s *Stage) Reader(fact string) string {
+	name, _, _ := strings.Cut(fact, "(")
+	calls := func(text any) bool { written, _ := text.(string); return strings.Contains(written, name+"(") }
+	before := s.beforeParts()
+	for _, part := range slices.Sorted(maps.Keys(before)) {
+		if calls(before[part]) {
+			return strings.Join(pathOf(part, nil), ".")
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(s.Algorithm.Values)) {
+		if calls(s.Algorithm.Values[part]) {
+			return "algorithm." + part
+		}
+	}
+	return "algorithm"
+}
+
 // Texts are the texts that the reward of a stage, and its truth, have models score.
 func (s *Stage) Texts() []reward.Ask {
 	if s.Skip || !s.Draws() {
@@ -230,8 +248,13 @@ func (s *Stage) Measure() (*reward.Program, error) {
 // Asks says whether a stage has a model say something: of the tokens that were drawn, or of texts.
 func (s *Stage) Asks(name string) bool {
 	facts := s.Facts()
-	return slices.Contains(facts, name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
+	return slices.Contains(facts, name) || s.shows(name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
 		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name)
+}
+
+// shows says whether formulas of a stage read hidden states of a model.
+func (s *Stage) shows(name string) bool {
+	return slices.ContainsFunc(s.Facts(), func(fact string) bool { of, hidden := algo.HiddenOf(fact); return hidden && of.Model == name })
 }
 
 var modelName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -436,6 +459,8 @@ func (d decoder) prompted(r *Recipe, st *Stage) {
 			d.Fail(p, "models.%s.prompt: stage %s is of kind %s, whose rows have prompts of their own; accepted: a model without a prompt there", name, st.Name, st.Kind)
 		case st.played:
 			d.Fail(p, "models.%s.prompt does not go with a task that is played in turns", name)
+		case st.shows(name):
+			d.Fail(p, "models.%s.prompt: formulas of stage %s read hidden states of %s, which are those after the policy's prompt; give them a model without a prompt", name, st.Name, name)
 		case slices.ContainsFunc(st.Texts(), func(a reward.Ask) bool { return a.Model == name }):
 			d.Fail(p, "models.%s.prompt: the reward of stage %s asks %s about texts, which stand after the policy's prompt; give it a model without a prompt", name, st.Name, name)
 		}

@@ -36,6 +36,7 @@ type supplier struct {
 	fact    string
 	known   when
 	fixed   bool // a problem always has the same
+	cut     bool // it is of segments, and known once completions are cut into them
 	columns func(x subject, fact string) ([]formula.Column, error)
 	token   *statistic // of a fact that is updated
 }
@@ -61,6 +62,7 @@ var suppliers = []supplier{
 	{fact: "prompt_tokens", known: posed, fixed: true, columns: one(renderedTokens)},
 	{fact: "prompt_chance", known: posed, columns: one(promptChance)},
 	{fact: "prompt_value", known: posed, columns: one(promptValues)},
+	{fact: algo.AngleFact + "(", known: posed, columns: one(angles)},
 	ofRecord("seen"), ofRecord("solved"), ofRecord("last_solved"), ofRecord("steps_since"),
 
 	{fact: "prompt_tokens", known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) {
@@ -100,6 +102,9 @@ var suppliers = []supplier{
 	ofTokens("start", asked, func(x subject, i int) []float32 { return x.now[i].Logprob }), // of what was sampled the trainer computes the same bits
 	ofModel("ref"), ofModel("ema"), ofModel("old_value"), ofModel("old_uniform_logp"),
 	{fact: "mismatched", known: asked, columns: one(mismatched)},
+	{fact: algo.NetFact + "(", known: asked, cut: true, columns: one(ofPath(net))},
+	{fact: algo.WayFact + "(", known: asked, cut: true, columns: one(ofPath(way))},
+	{fact: algo.TowardFact + "(", known: asked, cut: true, columns: one(ofPath(toward))},
 
 	ofUpdate("logp", statistic{func(s *seq.Stats) *[]float32 { return &s.Logprob }, func(w *learn.Weights) *[]float64 { return &w.Logprob },
 		func(n *Now) []float32 { return n.Logprob }}),
@@ -225,6 +230,8 @@ type subject struct {
 	now      []Now            // of cs
 	cut      [][]int          // tokens of the segments of cs, where something else than the method cuts them; nil: it does
 
+	paths map[algo.Hidden][][][]float64 // [completion][segment] mean states in layers of models, as far as they were asked for
+
 	kept map[string][]formula.Column // of the facts that the problems always have, as far as they were made; nil: none are kept
 }
 
@@ -277,18 +284,12 @@ func (x subject) table(by when, names []string) (*formula.Table, error) {
 	if by >= drawn && x.cut == nil {
 		names = slices.Concat(names, x.method.SegmentReads())
 	}
+	var cut []string // facts of segments, which are known once they are cut
 	for _, fact := range names {
-		if _, there := t.Column(fact); there {
-			continue
-		}
-		columns, err := x.columns(fact, by)
-		if err != nil {
+		if row, _ := x.supplierOf(fact, by); row != nil && row.cut {
+			cut = append(cut, fact)
+		} else if err := x.add(t, fact, by); err != nil {
 			return nil, err
-		}
-		for _, c := range columns {
-			if err := t.Add(fact, c); err != nil {
-				return nil, err
-			}
 		}
 	}
 	if by < drawn || x.cut != nil {
@@ -297,7 +298,33 @@ func (x subject) table(by when, names []string) (*formula.Table, error) {
 	if t, err = x.method.Cut(t); err != nil {
 		return nil, x.blamed(err)
 	}
+	x.cut, x.paths = make([][]int, len(x.cs)), map[algo.Hidden][][][]float64{}
+	for i := range x.cut {
+		x.cut[i] = t.Lengths(i)
+	}
+	for _, fact := range cut {
+		if err := x.add(t, fact, by); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
+}
+
+// add adds the columns of a fact to a table that does not have them.
+func (x subject) add(t *formula.Table, fact string, by when) error {
+	if _, there := t.Column(fact); there {
+		return nil
+	}
+	columns, err := x.columns(fact, by)
+	if err != nil {
+		return err
+	}
+	for _, c := range columns {
+		if err := t.Add(fact, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // columns are those of a fact: of a member of the problems' rows its numbers and its texts. There are

@@ -27,7 +27,7 @@ func TestRunFacts(t *testing.T) {
 	}
 	delete(supplied, "prompt_chance") // before sampling alone
 	var facts []string
-	for _, f := range slices.Concat(algo.RunFacts(), algo.StaleFacts(), algo.TurnFacts(), algo.TreeFacts(), []formula.Fact{algo.ScoreFact(), algo.LabelFact()}) {
+	for _, f := range slices.Concat(algo.RunFacts(), algo.StaleFacts(), algo.TurnFacts(), algo.TreeFacts(), algo.AngleFacts(), algo.PathFacts(), []formula.Fact{algo.ScoreFact(), algo.LabelFact()}) {
 		facts = append(facts, f.Name)
 		if f.Now != (statisticOf(f.Name) != nil) {
 			t.Errorf("%s: of now is %v here and %v there", f.Name, !f.Now, f.Now)

@@ -12,6 +12,8 @@ type models interface {
 	Forward(views []rollout.View) ([]seq.Stats, error)
 	// Supply computes a fact of such tokens that takes a pass of a model, see [cast.Cast.Supply].
 	Supply(fact string, views []rollout.View) ([][]float64, error)
+	// States tells of the hidden states that tokens leave in a layer of a model, see [cast.Cast.States].
+	States(model string, layer int, views []rollout.View, do func(i int, states [][]float32) error) error
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
 	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
 	// HeadOf is what the head of a model says after the last token of views, see [cast.Cast.HeadOf].

@@ -65,6 +65,23 @@ func (m *spoken) HeadOf(_ string, views []rollout.View) ([]float64, error) {
 	}
 	return out, nil
 }
+
+// States of a token are twice its id and the layer.
+func (m *spoken) States(_ string, layer int, views []rollout.View, do func(int, [][]float32) error) error {
+	m.asked++
+	for i, v := range views {
+		var states [][]float32
+		for _, s := range v.Spans {
+			for _, id := range v.IDs[s.From:s.To] {
+				states = append(states, []float32{float32(2 * id), float32(layer)})
+			}
+		}
+		if err := do(i, states); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 func (m *spoken) Version() int    { return m.version }
 func (m *spoken) Vocabulary() int { return 256 }
 func (m *spoken) Ends() []int     { return nil }

@@ -11,12 +11,17 @@ import (
 // RecordForward records the blocks for the first T rows of a workspace: from token
 // ids to the residual stream in ws.last. Trainer, Scorer and Engine all use it.
 func (m *Decoder) RecordForward(r *device.Recorder, ws *Workspace, T int) {
+	m.recordBlocks(r, ws, T, m.Layout.Layers)
+}
+
+// recordBlocks records the first n blocks, to the residual stream after them.
+func (m *Decoder) recordBlocks(r *device.Recorder, ws *Workspace, T, n int) {
 	d, p := m.Layout.Dims, &pass{Recorder: r, m: m, ws: ws, T: T}
 	for _, s := range m.Layout.embed {
 		table := m.Params.Matrix(s.weight)
 		r.Op(table.Storage.Kernel("embed"), d.ld, T, []gpu.View{ws.ids, table.Numbers, ws.stream(0)}, u(T), u(d.ld), u(s.row0), u(s.weight.Rows), m.Layout.embedScale())
 	}
-	for i := range ws.blocks {
+	for i := range n {
 		m.Layout.blocks[i].forward(p, &ws.blocks[i], ws.stream(i+1))
 	}
 }
@@ -28,7 +33,7 @@ func (m *Decoder) RecordFinalNorm(r *device.Recorder, ws *Workspace, R int) {
 	p.norm(m.Layout.norm, R, h.x, h.h, h.rstd)
 }
 
-// ReadHidden reads the R rows that RecordFinalNorm made, [R][width].
+// ReadHidden reads the R rows that RecordFinalNorm made, or those of a layer before it, [R][width].
 func (m *Decoder) ReadHidden(ws *Workspace, R int) ([][]float32, error) {
 	d := m.Layout.Dims
 	all, out := make([]float32, R*d.ld), make([][]float32, R)
@@ -98,18 +103,59 @@ func (m *Decoder) Forward(progs *device.Programs, ws *Workspace, b seq.Batch) er
 	return m.Device.Wait()
 }
 
-// States computes the final hidden state, after the final norm, of each row of a batch of which a token
-// is predicted, [R][width].
-func (m *Decoder) States(progs *device.Programs, ws *Workspace, b seq.Batch) ([][]float32, error) {
+// States calls do for each sequence, in their order, with the states that the tokens of its spans leave
+// in a layer, [token][width]: the residual stream after so many blocks, and of the last one what the final
+// norm makes of it. Temperatures do not matter. No more states are on the host at a time than the
+// workspace has rows, and do may not keep them.
+func (m *Decoder) States(progs *device.Programs, ws *Workspace, seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
+	if last := m.Layout.Layers; layer < 1 || layer > last {
+		return fmt.Errorf("layer %d; accepted: 1 to %d", layer, last)
+	}
+	after := make([]seq.Sequence, len(seqs))
+	for i, s := range seqs {
+		after[i] = s.Read()
+	}
+	batches, err := m.Pack(after, ws.MaxRows)
+	if err != nil {
+		return err
+	}
+	first := 0
+	for _, b := range batches {
+		rows, err := m.statesOf(progs, ws, b, layer)
+		if err != nil {
+			return err
+		}
+		states := make([][]float32, b.R)
+		for i, at := range b.Order {
+			states[at] = rows[i]
+		}
+		for i, s := range b.Seqs {
+			n := s.Predicted()
+			if err := do(first+i, states[:n:n]); err != nil {
+				return err
+			}
+			states = states[n:]
+		}
+		first += len(b.Seqs)
+	}
+	return nil
+}
+
+// statesOf are the states in a layer of each row of a batch of which a token is predicted, [R][width].
+func (m *Decoder) statesOf(progs *device.Programs, ws *Workspace, b seq.Batch, layer int) ([][]float32, error) {
 	if b.R == 0 {
 		return nil, nil
 	}
 	if err := ws.Upload(b); err != nil {
 		return nil, err
 	}
-	err := progs.Run(fmt.Sprintf("states %d %d", b.T, b.R), func(r *device.Recorder) {
-		m.RecordForward(r, ws, b.T)
-		m.RecordFinalNorm(r, ws, b.R)
+	err := progs.Run(fmt.Sprintf("states %d %d %d", layer, b.T, b.R), func(r *device.Recorder) {
+		m.recordBlocks(r, ws, b.T, layer)
+		if layer == m.Layout.Layers {
+			m.RecordFinalNorm(r, ws, b.R)
+			return
+		}
+		r.Op("gather_rows", m.Layout.ld, b.R, []gpu.View{ws.stream(layer), ws.Head.Idx, ws.Head.h}, u(b.R), u(m.Layout.ld))
 	})
 	if err == nil {
 		err = m.Device.Wait()

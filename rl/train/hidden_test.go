@@ -1,0 +1,102 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// TestPath: where segments lie, how far they are apart, and where the path of each goes, of places that are
+// easy to see; a segment without tokens lies nowhere.
+func TestPath(t *testing.T) {
+	states := [][]float32{{1, 0}, {3, 0}, {2, 4}, {5, 4}, {5, 4}}
+	path := pathOf(states, []int{2, 1, 2})
+	if want := [][]float64{{2, 0}, {2, 4}, {5, 4}}; !slices.EqualFunc(path, want, slices.Equal) {
+		t.Fatalf("the path is %v, want %v", path, want)
+	}
+	none := math.NaN()
+	for name, c := range map[string]struct {
+		of   func(path [][]float64, k int) (float64, string)
+		path [][]float64
+		want []float64
+	}{
+		"net":                       {net, path, []float64{0, 4, 5}},
+		"way":                       {way, path, []float64{0, 4, 3}},
+		"toward":                    {toward, path, []float64{none, 0.8, 0.6}},
+		"net of nothing":            {net, [][]float64{{1}, nil, {4}}, []float64{0, none, 3}},
+		"way of nothing":            {way, [][]float64{{1}, nil, {4}}, []float64{0, none, none}},
+		"toward of nothing":         {toward, [][]float64{{1}, nil, {4}}, []float64{none, none, none}},
+		"toward where it came from": {toward, [][]float64{{1}, {4}, {1}}, []float64{none, none, none}},
+		"toward without a step":     {toward, [][]float64{{1}, {1}, {4}}, []float64{none, none, 1}},
+	} {
+		for k, want := range c.want {
+			got, why := c.of(c.path, k)
+			if math.IsNaN(want) != math.IsNaN(got) || math.IsNaN(got) != (why != "") || !math.IsNaN(want) && !near(got, want) {
+				t.Errorf("%s of segment %d is %v (%q), want %v", name, k, got, why, want)
+			}
+		}
+	}
+}
+
+// TestConcentration: it is the mean cosine of all pairs, as the pairs themselves give it.
+func TestConcentration(t *testing.T) {
+	of := [][]float32{{1, 2, 0}, {-3, 1, 4}, {0, 0.5, -1}, {2, 2, 2}}
+	sum := 0.0
+	for _, a := range of {
+		for _, b := range of {
+			x, y := centre([][]float32{a}), centre([][]float32{b})
+			sum += dot(x, y) / length(x) / length(y)
+		}
+	}
+	if got := concentration(of); !near(got, sum/16) {
+		t.Errorf("it is %v, the pairs give %v", got, sum/16)
+	}
+	if got := concentration([][]float32{{2, 0}, {8, 0}}); got != 1 {
+		t.Errorf("of one direction it is %v", got)
+	}
+	if got := concentration([][]float32{{2, 0}, {-8, 0}, {0, 0}}); got != 0 {
+		t.Errorf("of opposite ones, and of none, it is %v", got)
+	}
+}
+
+// TestHiddenColumns: facts of the path are of the segments that the method cuts, and the models are asked
+// once for all facts of one layer.
+func TestHiddenColumns(t *testing.T) {
+	r := smallest(t, "stage.rl.reward=task", `stage.rl.algorithm.segments="position > 1"`,
+		`stage.rl.algorithm.advantage="reward + last(net(policy, 1)) + sum(way(policy, 1)) + mean(toward(policy, 1))"`)
+	said := &spoken{}
+	d := drawerOf(t, r, said)
+	f := *d.facts
+	p := Plan{Problems: []verify.Problem{{Question: "a"}, {Question: "c"}}, stage: &r.Stages[0]}
+	drawn, err := d.draw(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said.asked = 0
+	x := f.of(&p, drawn.Completions, atOnce(drawn.Completions))
+	table, err := x.table(asked, []string{"reward", "net(policy, 1)", "way(policy, 1)", "toward(policy, 1)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said.asked != 1 || table.Size(formula.Segment) != 2*len(drawn.Completions) {
+		t.Errorf("asked %d times about %d segments", said.asked, table.Size(formula.Segment))
+	}
+	for fact, want := range map[string]func(first, second int) [2]float64{
+		"net(policy, 1)":    func(a, b int) [2]float64 { return [2]float64{0, float64(2 * (a - b))} },
+		"way(policy, 1)":    func(a, b int) [2]float64 { return [2]float64{0, float64(2 * (a - b))} },
+		"toward(policy, 1)": func(a, b int) [2]float64 { return [2]float64{math.NaN(), 1} },
+	} {
+		c, _ := table.Column(fact)
+		for i := range drawn.Completions {
+			ids := drawn.Completions[i].View.Drawn()
+			for k, w := range want(ids[0], ids[1]) {
+				if got := c.V[2*i+k]; math.IsNaN(got) != math.IsNaN(w) || !math.IsNaN(w) && !near(got, w) {
+					t.Errorf("%s of segment %d of completion %d is %v, want %v", fact, k, i, got, w)
+				}
+			}
+		}
+	}
+}
