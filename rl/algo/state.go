@@ -58,7 +58,7 @@ func (m Method) movers(facts []formula.Fact) ([]mover, error) {
 		case part || number:
 			faults = append(faults, &formula.Error{Part: statePart(name), Text: "the name is given twice: to a state and to a formula or number"})
 		case s.By == "seat":
-			faults = append(faults, &formula.Error{Part: statePart(name), Text: "by = seat is not accepted: a seat is the place of one of several agents in a conversation, and a stage trains one policy; accepted: row, row.NAME, or no by"})
+			faults = append(faults, &formula.Error{Part: statePart(name), Text: "by = seat is not accepted; accepted: row.seat, a number for each seat of a stage with [stage.seats]; row, row.NAME, or no by"})
 		case s.By != "" && s.By != "row" && !strings.HasPrefix(s.By, "row."):
 			faults = append(faults, &formula.Error{Part: statePart(name), Text: fmt.Sprintf("by = %q is not accepted; accepted: row, row.NAME, or no by", s.By)})
 		case math.IsNaN(s.Start) || math.IsInf(s.Start, 0):

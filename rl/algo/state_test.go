@@ -183,12 +183,12 @@ func TestEviction(t *testing.T) {
 
 func TestStateFaults(t *testing.T) {
 	for want, m := range map[string]Method{
-		"state/x: one value for each completion where one number is wanted":                {State: map[string]State{"x": {Next: "reward"}}},
-		"state/x: the name is given twice":                                                 {State: map[string]State{"x": {Next: "1"}}, Formulas: map[string]string{"x": "1"}},
-		"state/x: by = seat is not accepted: a seat is the place of one of several agents": {State: map[string]State{"x": {Next: "1", By: "seat"}}},
-		"state/x: by = \"prompt\" is not accepted; accepted: row":                          {State: map[string]State{"x": {Next: "1", By: "prompt"}}},
-		"state/x: start = +Inf is not accepted":                                            {State: map[string]State{"x": {Next: "1", Start: math.Inf(1)}}},
-		"state/x: column 1: unknown name rewrd; did you mean reward?":                      {State: map[string]State{"x": {Next: "rewrd"}}},
+		"state/x: one value for each completion where one number is wanted": {State: map[string]State{"x": {Next: "reward"}}},
+		"state/x: the name is given twice":                                  {State: map[string]State{"x": {Next: "1"}}, Formulas: map[string]string{"x": "1"}},
+		"state/x: by = seat is not accepted; accepted: row.seat":            {State: map[string]State{"x": {Next: "1", By: "seat"}}},
+		"state/x: by = \"prompt\" is not accepted; accepted: row":           {State: map[string]State{"x": {Next: "1", By: "prompt"}}},
+		"state/x: start = +Inf is not accepted":                             {State: map[string]State{"x": {Next: "1", Start: math.Inf(1)}}},
+		"state/x: column 1: unknown name rewrd; did you mean reward?":       {State: map[string]State{"x": {Next: "rewrd"}}},
 	} {
 		if m.Formulas == nil {
 			m.Formulas = map[string]string{}

@@ -152,6 +152,18 @@ func (c *Cast) Judge(name string) (panel.Model, error) {
 	return nil, fmt.Errorf("the run has no judge %q", name)
 }
 
+// Player draws turns by the member of a name, which reads the tokens of the policy.
+func (c *Cast) Player(name string) (*Sampler, error) {
+	j := c.judges[name]
+	if j == nil || j.engine == nil {
+		return nil, fmt.Errorf("the run has no player %q", name)
+	}
+	if !j.shares {
+		return nil, fmt.Errorf("the model %s has other tokens than the policy, and cannot read what a seat reads; accepted: a model with the policy's tokens", name)
+	}
+	return &Sampler{Engine: j.engine, Role: name, Seed: c.Own.Seed}, nil
+}
+
 func (j *Judge) close() {
 	if j.own {
 		j.engine.Close()

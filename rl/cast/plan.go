@@ -50,7 +50,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 			longest = max(longest, st.SFT.MaxTokens)
 			rows = max(rows, st.SFT.BatchSize*max(longest+readRows(r), groupRows(r, st)))
 		case recipe.KindRL:
-			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
+			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*max(1, len(st.Seats))*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
 		case recipe.KindMake:
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
@@ -88,7 +88,7 @@ func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 		return 2 * (st.SFT.MaxTokens + readRows(r))
 	case st.Kind != recipe.KindRL:
 		return 0
-	case st.SecondChance.TrainHint: // prompts of a group may differ
+	case st.SecondChance.TrainHint, st.Sits(): // prompts of a group may differ
 		return seq.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st)+readRows(r), st.LargestGroup())
 	}
 	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st)+readRows(r), st.LargestGroup())

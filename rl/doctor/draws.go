@@ -318,6 +318,9 @@ func (l *logged) turns() []turn {
 			said = nil
 			continue
 		}
+		if t.By != record.ByWorld { // another seat, of which this one reads what the world says
+			continue
+		}
 		said = append(said, world.Message{Role: cmp.Or(t.Role, world.User), Text: t.Text})
 	}
 	if all == nil {

@@ -336,7 +336,13 @@ sampling.max_completion_tokens = 5
 // playedRun is a run of a small recipe of a task in turns.
 func playedRun(t *testing.T, sets ...string) string {
 	t.Helper()
-	r, err := recipe.Load("guess-tiny", append([]string{
+	return playedOf(t, "guess-tiny", sets...)
+}
+
+// playedOf is such a run of a recipe.
+func playedOf(t *testing.T, name string, sets ...string) string {
+	t.Helper()
+	r, err := recipe.Load(name, append([]string{
 		"model.width=16", "model.heads=2", "model.head_dim=8", "model.mlp=24", "model.init_std=0.6", "task.eval_problems=3", "task.eval_samples=2",
 		"stage.warm-up.batch_size=4", "stage.warm-up.hold_steps=3", "stage.warm-up.decay_steps=2", "stage.warm-up.test_every=3",
 		"stage.rl.prompts_per_step=2", "stage.rl.group_size=3", "stage.rl.steps=2", "stage.rl.checkpoint_every=1", "stage.rl.eval_problems=2", "stage.rl.sampling.temperature=0.8",
@@ -401,5 +407,25 @@ func TestDrawsOfEpisodes(t *testing.T) {
 			t.Errorf("%s for %s: %+v", c.with, c.pattern, r.Checks)
 		}
 		restore()
+	}
+}
+
+// TestDrawsOfSeats: what the policy played in a seat is drawn again, in the stream of the seat and of the game,
+// whoever played the others.
+func TestDrawsOfSeats(t *testing.T) {
+	warm := []string{"model.width=32", "model.head_dim=16", "model.mlp=48", "model.init_std=0.1", "stage.warm-up.optimizer.lr=0.01", "stage.warm-up.batch_size=8", "stage.warm-up.hold_steps=100", "stage.warm-up.until_valid=1"}
+	for _, second := range []string{"policy", "random"} {
+		dir := playedOf(t, "nim-tiny", append(warm, "stage.rl.seats.second="+second)...)
+		if all := draws(t, dir); !all.OK {
+			t.Fatalf("against %s: %+v", second, all)
+		}
+		file := filepath.Join(dir, "completions.jsonl")
+		for _, c := range []struct{ pattern, with string }{{`"seat":"first"`, `"seat":"second"`}, {`"game":1`, `"game":2`}} {
+			restore := edit(t, file, c.pattern, c.with)
+			if r := draws(t, dir); r.OK || !strings.Contains(r.Checks[0].Detail, "line 1: turn ") {
+				t.Errorf("%s for %s: %+v", c.with, c.pattern, r.Checks)
+			}
+			restore()
+		}
 	}
 }

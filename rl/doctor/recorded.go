@@ -133,12 +133,25 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 		if len(drawn) == 0 || drawn[0].Stage != st.Name { // the stage has ended
 			break
 		}
+		if st.Sits() {
+			drawn = inStreams(r.Task.Seats(), st.GroupSize, drawn)
+		}
 		out = append(out, sitting{
 			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.FirstDraw(), tokens: r.Task.Episode.Tokens,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}
 	return out, nil
+}
+
+// inStreams are completions of games of seats with the numbers of groups and samples that their streams have, see
+// [rollout.Collector]: a seat is a group, whether it had a turn or not, and whoever played it.
+func inStreams(seats []string, each int, drawn []logged) []logged {
+	for i := range drawn {
+		l := &drawn[i]
+		l.Group, l.Sample = (l.Game-1)/each*len(seats)+slices.Index(seats, l.Seat), (l.Game-1)%each
+	}
+	return drawn
 }
 
 // arrived are the groups that the weights of a checkpoint drew for a stage with order = "arrival",

@@ -120,6 +120,12 @@ var table = []Metric{
 		"Should fall. If it stays high, the policy does not know how calls are written, or what the tools can do."},
 	{"rollout/out_of_turns_share", "share of completions", "episodes that were not over when their turns were used up",
 		"Should fall. If it stays high, raise task.episode.turns."},
+	{"seat/reward/NAME", "", "mean reward of the completions of a seat that the policy plays; only with [stage.seats]",
+		"In self-play what one seat gains another one loses: look at the evaluation for what was learned."},
+	{"seat/right_share/NAME", "share of completions", "mean score of the task over the completions of a seat",
+		"Far from one half, the seats are not alike, or one of them plays better."},
+	{"seat/completions/NAME", "completions", "completions of a seat: episodes in which it had a turn",
+		"Below prompts_per_step*group_size, some games were over before its first turn."},
 	{"rollout/forks", "forks", "mean number of nodes at which the tree of a prompt forks, its beginning apart; only with [stage.tree]",
 		"Should be rounds times open. Fewer mean that completions have too few places for nodes."},
 	{"rollout/shared_share", "share of tokens", "share of the tokens of completions that were drawn for another completion of the tree; only with [stage.tree]",
@@ -317,7 +323,7 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	for _, family := range []string{"reward/term/", "judge/unread/", "made/rows/", "made/left_out/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
+	for _, family := range []string{"reward/term/", "judge/unread/", "made/rows/", "made/left_out/", "seat/reward/", "seat/right_share/", "seat/completions/", "curriculum/setting/", "sampler/", "clip/", "my/"} {
 		if own, cut := strings.CutPrefix(name, family); cut {
 			if !ownName.MatchString(own) {
 				return p, false

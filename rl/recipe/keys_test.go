@@ -174,7 +174,7 @@ func TestKeys(t *testing.T) {
 			if table == "stage.learn.NAME" { // its tables are those of stages
 				continue
 			}
-			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" && key != "row" {
+			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" && key != "space" && key != "row" && key != "seats" {
 				walk(inner, t)
 			}
 			for _, t := range settings.Tables(value) {
@@ -190,7 +190,7 @@ func TestKeys(t *testing.T) {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}, mixed = {weights = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far + mixed)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}, mixed = {weights = "policy"}}`, "stage.rl.algorithm.penalty=0*square(logp - far + mixed)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {strings.Replace(inTurns, `"guess"`, `"nim"`, 1), []string{"stage.rl.seats.second=random"}}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

@@ -276,13 +276,16 @@ type Writing struct {
 	Room  int // tokens of a question with its answer, at most
 }
 
-// Writers are the models that write texts for rows, in stages that are not left out.
+// Writers are the models that write texts for rows or take turns in seats, in stages that are not left out.
 func (r *Recipe) Writers() []Writing {
 	var out []Writing
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		if st.Skip || !st.Draws() {
 			continue
+		}
+		for _, by := range st.seatedBy() {
+			out = append(out, Writing{by, r.Task.MaxPromptTokens + r.MaxDrawn(st)})
 		}
 		for _, m := range st.Make {
 			if m.By == "" {

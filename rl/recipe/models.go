@@ -249,7 +249,7 @@ func (s *Stage) Measure() (*reward.Program, error) {
 func (s *Stage) Asks(name string) bool {
 	facts := s.Facts()
 	return slices.Contains(facts, name) || s.shows(name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
-		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name)
+		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name) || slices.Contains(s.seatedBy(), name)
 }
 
 // shows says whether formulas of a stage read hidden states of a model.
@@ -397,6 +397,7 @@ func (d decoder) members(r *Recipe) {
 		d.trains(r, st, at.With("trains"))
 		d.learners(r, st, at)
 		d.judges(r, st, at)
+		d.seats(r, st, at)
 		d.prompted(r, st)
 	}
 	if last >= 0 && r.Stages[last].Learner() != PolicyModel {

@@ -418,6 +418,14 @@ type Stage struct {
 	// completions of a prompt that grow as a tree: some begin as others do, up to a node that a formula chooses
 	Tree Tree `toml:"tree" in:"rl" of:"tree"`
 
+	// who plays the seats of a task that has several (rlzero tasks says which), such as {first = "policy",
+	// second = "past"}. policy: the policy, which learns from all its seats, those of each seat in a group of
+	// their own; NAME: a model of [models], such as an earlier policy, a copy with renew; best, random: players
+	// that need no model. A seat that is left out is the policy's. The member row.seat of a group's row is its
+	// seat. Without the key the policy has one seat, and a partner of the task plays the others; evaluations
+	// are always played so
+	Seats map[string]any `toml:"seats" in:"rl" of:"seats"`
+
 	// the policy whose greedy answers greedy_reward is the reward of: the best one so far
 	Best best `toml:"best" in:"rl" of:"best"`
 
@@ -436,7 +444,7 @@ type Stage struct {
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy, a learner of its
-// own, a truth, a tree or others who learn has no keys about them.
+// own, a truth, a tree, seats or others who learn has no keys about them.
 func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {
@@ -453,6 +461,9 @@ func (s Stage) Variant() string {
 	}
 	if s.Grows() {
 		variants = append(variants, "tree")
+	}
+	if s.Sits() {
+		variants = append(variants, "seats")
 	}
 	if len(s.Learn) > 0 {
 		variants = append(variants, "learn")

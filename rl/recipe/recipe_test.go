@@ -76,6 +76,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	candidates, taught, crowned := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}
 	crowned.Best.Every, crowned.Trains, crowned.Truth = 4, "twin", "task"
+	crowned.Seats = map[string]any{"second": "twin"}
 	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}
 	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}

@@ -59,6 +59,9 @@ type Completion struct {
 
 	Nodes  []Node  `json:"nodes,omitempty"`  // of its group's tree that the completion goes through; absent: the group has none
 	Branch *Branch `json:"branch,omitempty"` // of a completion that goes on from a fork of the tree
+
+	Seat string `json:"seat,omitempty"` // that the policy played, in an episode of several seats, whose prompt is what the seat was asked
+	Game int    `json:"game,omitempty"` // number of the episode in the step, from 1: its seats have the same
 }
 
 // Node is a part of a completion in a tree: what the policy wrote up to where some completions go on
@@ -84,7 +87,7 @@ const (
 
 // Turn is what was said in an episode, by one side.
 type Turn struct {
-	By     string             `json:"by"`               // policy or world
+	By     string             `json:"by"`               // policy, world, or the name of another seat
 	Text   string             `json:"text"`             // what was said
 	Role   string             `json:"role,omitempty"`   // of the world, if it is not "user"
 	Tokens int                `json:"tokens,omitempty"` // of the policy: its own, end token included

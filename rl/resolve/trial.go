@@ -40,7 +40,7 @@ func try(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) (notes 
 		} else {
 			name = "stage" + name[dot:]
 		}
-		for _, f := range method.Try(trialOf(r, st, rows)) {
+		for _, f := range method.Try(trialOf(r, st, inSeats(r, st, rows))) {
 			part := strings.ReplaceAll(f.Part, "state/", "state.")
 			if f.Warning {
 				notes = append(notes, fmt.Sprintf("warning: stage %s: %s in [%s]: %s", st.Name, part, name, f.Text))
@@ -56,6 +56,19 @@ func try(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) (notes 
 		}
 	}
 	return notes
+}
+
+// inSeats are the rows of a stage as its groups have them, each with a seat of those that the policy plays.
+func inSeats(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) []verify.Problem {
+	if !st.Sits() {
+		return rows
+	}
+	seats := slices.DeleteFunc(slices.Clone(r.Task.Seats()), func(seat string) bool { return st.SeatBy(seat) != recipe.PolicyModel })
+	out := make([]verify.Problem, len(rows))
+	for i, row := range rows {
+		out[i] = rollout.InSeat(row, seats[i%len(seats)])
+	}
+	return out
 }
 
 // someRows are problems of the source, those of a file from all of it.

@@ -100,6 +100,7 @@ type Collector struct {
 	Judges Judges // gives the verdicts of verifiers that ask a model; nil: nobody does
 
 	Episodes *Episodes // whose worlds give the first verdicts in place of Task; nil: a problem has one answer
+	Seats    []Seat    // of the episodes, whose world is a [world.Seated], in the order of its names; nil: there is one
 }
 
 // Collect samples n completions of each problem and judges them, by the task and then by
@@ -172,6 +173,9 @@ func (c *Collector) From(ctx context.Context, starts []Start, n int, params Para
 
 // Draw samples as From does, and leaves what was sampled to be judged.
 func (c *Collector) Draw(ctx context.Context, starts []Start, n int, params Params, key random.Key) ([]Group, error) {
+	if c.Seats != nil {
+		return c.playSeats(ctx, starts, n, params, key)
+	}
 	if c.Episodes != nil {
 		return c.play(ctx, starts, n, params, key)
 	}

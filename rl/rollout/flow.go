@@ -64,8 +64,11 @@ func (f *flow) wait() error {
 }
 
 // draw draws the completions of a request for a player.
-func (f *flow) draw(number int, r Request) ([]Segment, error) {
-	if s, can := f.sampler.(Concurrent); can {
+func (f *flow) draw(number int, r Request) ([]Segment, error) { return f.drawBy(f.sampler, number, r) }
+
+// drawBy has a sampler draw them: that of the flow, or another one, which is Concurrent.
+func (f *flow) drawBy(by Sampler, number int, r Request) ([]Segment, error) {
+	if s, can := by.(Concurrent); can {
 		return s.Draw(f.ctx, r)
 	}
 	a := &ask{number, r, make(chan []Segment, 1)}

@@ -112,6 +112,21 @@ type Path struct {
 	Text     string           // what verifiers read, without the end token
 	Verdicts []verify.Verdict // the task's, then those of the stage's own verifiers
 	Limit    Limit            `json:",omitempty"` // that ended the episode; "": there is none, or the world ended it
+	Sat      *Sat             `json:",omitempty"` // of an episode of several seats; nil: there is one
+}
+
+// Sat is what only the path of a seat has, in an episode that several play.
+type Sat struct {
+	Game  int    // number of the episode among those that were drawn with it, from 1: its seats have the same
+	Asked string `json:",omitempty"` // in place of the question; "": the question
+	State string `json:",omitempty"` // in which its first turn is taken, as the world calls it
+	Heard []Said `json:",omitempty"` // turns of the other seats
+}
+
+// Said is a turn of another seat.
+type Said struct {
+	After      int // turns of its own that a seat took before
+	Seat, Text string
 }
 
 // Cut says that a limit of tokens ended the path.
@@ -216,6 +231,9 @@ type Situation struct{ Text, Why string }
 func (g *Group) Situations(path int) []Situation {
 	var out []Situation
 	at := Situation{Text: g.State}
+	if sat := g.Paths[path].Sat; sat != nil {
+		at.Text = sat.State
+	}
 	for _, s := range g.Turns(path) {
 		out = append(out, at)
 		switch {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -175,13 +176,18 @@ func (l *logs) lineOf(e event, c *train.Completion, learned train.Lesson) record
 	}
 	v := c.Verdict()
 	nodes, branch := treeOf(c.From, c.Sample, l.pieces)
+	prompt, seat, game := c.From.Problem.Question, "", 0
+	if sat := c.Path().Sat; sat != nil {
+		prompt, game = cmp.Or(sat.Asked, prompt), sat.Game
+		seat, _ = c.From.Problem.Text(rollout.MemberSeat)
+	}
 	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
-		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
+		Prompt: prompt, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
 		Origin: originOf(&c.Origin), Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit), Truth: truth,
-		Nodes: nodes, Branch: branch,
+		Nodes: nodes, Branch: branch, Seat: seat, Game: game,
 	}
 }
 
@@ -235,6 +241,16 @@ func turnsOf(g *rollout.Group, sample int) []record.Turn {
 		}
 	}
 	said(g.Opening)
+	var heard []rollout.Said // of other seats, not told so far
+	if sat := g.Paths[sample].Sat; sat != nil {
+		heard = sat.Heard
+	}
+	others := func(turns int) {
+		for len(heard) > 0 && heard[0].After <= turns {
+			out, heard = append(out, record.Turn{By: heard[0].Seat, Text: heard[0].Text}), heard[1:]
+		}
+	}
+	others(0)
 	own := -1 // place of the policy's turn before
 	for _, at := range g.Way(sample) {
 		s := &g.Segments[at]
@@ -244,6 +260,7 @@ func turnsOf(g *rollout.Group, sample int) []record.Turn {
 		case s.Turn != nil:
 			own = len(out)
 			out = append(out, record.Turn{By: record.ByPolicy, Text: s.Turn.Text, Tokens: len(s.IDs), Reward: s.Turn.Reward, State: s.Turn.State, Facts: s.Turn.Facts})
+			others(s.Turn.At)
 			said(s.Turn.Reply)
 		}
 	}

@@ -53,6 +53,7 @@ Demonstrations: with probability aimed a turn is the best player's, otherwise an
 			g.skill = s.Skill
 			return g, nil
 		},
+		seats: []string{"first", "second"},
 		turns: func(s *nimSettings) int { return (s.Heaps*s.Largest + 1) / 2 }, // two objects or more in a turn and its reply
 		aimed: func(s *nimSettings) float64 { return s.Aimed },
 		forms: func(s *nimSettings) []string {
@@ -144,22 +145,34 @@ func (g nimGame) start() piles { return g.first }
 func (g nimGame) show(p piles) string { return spaced(p[:g.heaps]) }
 
 func (g nimGame) after(p piles, turn string) []way[piles] {
-	if len(turn) < 2 || turn[1] == '0' {
+	to, end, allowed := g.taken(p, turn)
+	switch {
+	case !allowed:
 		return nil
+	case end == won:
+		return []way[piles]{{1, to, won}}
+	}
+	return g.answers(to)
+}
+
+func (g nimGame) taken(p piles, turn string) (to piles, end ending, allowed bool) {
+	if len(turn) < 2 || turn[1] == '0' {
+		return p, goesOn, false
 	}
 	heap, n := int(turn[0])-'a', 0
 	if size, isNumber := number(turn[1:]); isNumber {
 		n = size
 	}
 	if heap < 0 || heap >= g.heaps || n < 1 || n > int(p[heap]) {
-		return nil
+		return p, goesOn, false
 	}
-	p = p.less(heap, uint8(n))
-	if p.sum() == 0 {
-		return []way[piles]{{1, p, won}}
+	if p = p.less(heap, uint8(n)); p.sum() == 0 {
+		end = won
 	}
-	return g.answers(p)
+	return p, end, true
 }
+
+func (g nimGame) turned(p piles) piles { return p }
 
 // answers is what the partner may do.
 func (g nimGame) answers(p piles) []way[piles] {

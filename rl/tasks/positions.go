@@ -43,6 +43,7 @@ const (
 	goesOn ending = iota
 	won
 	lost
+	even // of a duel: nobody wins
 )
 
 // rules describe a world of positions over the settings S.
@@ -56,6 +57,7 @@ type rules[S any, P comparable] struct {
 	draw func(s *S, r *random.Rand) (row verify.Problem, ok bool) // one try; its question is the first position as it is shown
 	open func(s *S, row verify.Problem) (game[P], error)          // the error is for a row of another task
 
+	seats []string // of a game that is a duel, the one that begins first; nil: it is none
 	turns func(s *S) int
 	aimed func(s *S) float64  // share of the turns in demonstrations that are the best player's
 	forms func(s *S) []string // every text that has the form of a turn, allowed or not
@@ -90,6 +92,19 @@ the position after it is worth, and refused, 1 where it was no move that is allo
 		_, err := r.open(&r.defaults, row)
 		return err
 	}))
+}
+
+// aboutSeats says how a game of seats is played; "": there are none.
+func aboutSeats(seats []string) string {
+	if seats == nil {
+		return ""
+	}
+	return fmt.Sprintf(`
+With [stage.seats] the seats %s play each other. Each sees the position as if it were its own turn in the
+game above; the second is first asked the position that the first one leaves. Whoever says what is no move, or none
+that is allowed, is told ? and asked again; it counts as a turn, and whoever has used up its turns or tokens
+loses. If nobody wins, each has the score 0.5. The turn that wins has the reward 1 and near 1, every other 0.
+`, strings.Join(seats, " and "))
 }
 
 // playedVerifier is the verifier of a task whose problems are judged while they are played. belongs is
@@ -243,6 +258,19 @@ func (e *position[P]) Judge(context.Context) (verify.Verdict, error) {
 
 // Close implements [world.Episode].
 func (e *position[P]) Close() error { return nil }
+
+// Seats implements [world.Seated].
+func (g *positions[S, P]) Seats() []string { return g.rules.seats }
+
+// Sit implements [world.Seated].
+func (g *positions[S, P]) Sit(_ context.Context, row verify.Problem, _ *random.Rand) (world.Table, world.Reply, error) {
+	opened, err := g.rules.open(&g.Settings, row)
+	if err != nil {
+		return nil, world.Reply{}, err
+	}
+	t := &table[P]{game: opened.(duel[P]), name: g.rules.name, seats: g.rules.seats, at: opened.start()}
+	return t, world.Reply{Seat: t.seats[0], State: t.game.show(t.at)}, nil
+}
 
 // Turns implements [Episodic].
 func (g *positions[S, P]) Turns() int { return g.rules.turns(&g.Settings) }

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ Demonstrations: with probability aimed a turn is the best player's, otherwise an
 			b, err := boardOf(row.Question)
 			return tictactoe{b, s.Skill}, err
 		},
+		seats: []string{"x", "o"},
 		turns: func(*tictactoeSettings) int { return 4 }, // seven empty fields at most
 		aimed: func(s *tictactoeSettings) float64 { return s.Aimed },
 		forms: func(*tictactoeSettings) []string { return strings.Split("123456789", "") },
@@ -131,7 +133,8 @@ type solution struct {
 	best  int // the field to set
 }
 
-// solved has all boards on which it is the turn of x, and the game is not over.
+// solved has all boards on which it is the turn of x, and the game is not over. Those on which o has one more are of a game
+// that o began: whoever plays second sees them.
 var solved = sync.OnceValue(func() map[noughts]solution {
 	all := map[noughts]solution{}
 	var solve func(b noughts) solution
@@ -154,6 +157,10 @@ var solved = sync.OnceValue(func() map[noughts]solution {
 		return out
 	}
 	solve(emptyBoard)
+	_, begun := emptyBoard.sets('o')
+	for _, b := range begun {
+		solve(b)
+	}
 	return all
 })
 
@@ -189,17 +196,16 @@ func (g tictactoe) start() noughts { return g.first }
 func (g tictactoe) show(b noughts) string { return b.String() }
 
 func (g tictactoe) after(b noughts, turn string) []way[noughts] {
-	if len(turn) != 1 || turn[0] < '1' || turn[0] > '9' || b[turn[0]-'1'] != '.' {
+	b, end, allowed := g.taken(b, turn)
+	switch {
+	case !allowed:
 		return nil
-	}
-	b[turn[0]-'1'] = 'x'
-	if b.has('x') {
+	case end == won:
 		return []way[noughts]{{1, b, won}}
-	}
-	_, boards := b.sets('o')
-	if boards == nil {
+	case end == even:
 		return []way[noughts]{{1, b, lost}}
 	}
+	_, boards := b.sets('o')
 	ways, worst := make([]way[noughts], len(boards)), 1
 	value := func(w way[noughts]) int {
 		if w.to.has('o') {
@@ -216,6 +222,33 @@ func (g tictactoe) after(b noughts, turn string) []way[noughts] {
 	}
 	weigh(ways, g.skill, func(w way[noughts]) bool { return value(w) == worst })
 	return ways
+}
+
+func (g tictactoe) taken(b noughts, turn string) (to noughts, end ending, allowed bool) {
+	if len(turn) != 1 || turn[0] < '1' || turn[0] > '9' || b[turn[0]-'1'] != '.' {
+		return b, goesOn, false
+	}
+	b[turn[0]-'1'] = 'x'
+	switch {
+	case b.has('x'):
+		end = won
+	case !slices.Contains(b[:], '.'):
+		end = even
+	}
+	return b, end, true
+}
+
+// turned is the board with x for o: each seat sees itself as x.
+func (g tictactoe) turned(b noughts) noughts {
+	for at, field := range b {
+		switch field {
+		case 'x':
+			b[at] = 'o'
+		case 'o':
+			b[at] = 'x'
+		}
+	}
+	return b
 }
 
 func (g tictactoe) near(b noughts) float64 {

@@ -30,7 +30,10 @@ type drawer struct {
 func newDrawer(p Parts, f *facts) (*drawer, error) {
 	st := &p.Recipe.Stages[f.index]
 	d := &drawer{facts: f, whole: st, collector: p.Collector}
-	var err error
+	err := d.seat(p)
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: seats: %w", st.Name, err)
+	}
 	if d.program, err = st.Program(); err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}

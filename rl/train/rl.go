@@ -264,6 +264,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 		row["rollout/right_share"] = right / float64(scored)
 	}
 	turnMetrics(cs, row)
+	seatMetrics(cs, row)
 	rewardHints(cs, row)
 	truthMetrics(cs, row)
 	for t, term := range cs[0].Score.Terms {

@@ -15,6 +15,11 @@
 // What a world says first depends only on the problem and not on the dice. The samples of a problem
 // are compared with each other, which is fair only if all were asked the same.
 //
+// A [Seated] world may be played by several, who take turns: each reads and writes apart from the others.
+//
+//	Seated.Sit(row, dice) ─> Table, whom it asks first
+//	Table.Step(turn)      ─> Reply: whom it asks next and what that one reads, or the verdicts of all
+//
 // A [Player] takes a seat without a model. [Players] are the players that a world brings; [Play]
 // plays an episode with one. Demonstrations are such episodes. Where a world has a second seat, as nim
 // does, a partner that the world brings takes it.

@@ -78,6 +78,12 @@ type Reply struct {
 	State    string             // equal texts are equal situations of a problem; "": the world does not say
 	Facts    map[string]float64 // numbers about the turn, by name; all finite
 	Verdict  *verify.Verdict    // the episode is over; nil: it goes on
+
+	// Of a Table alone. Reward and Facts are of the turn that was taken; the messages and the state are
+	// for the next one.
+	Seat     string                    // that reads the messages and takes the next turn
+	Question string                    // that the seat is asked in place of the problem's, before its first turn; "": the problem's own
+	Verdicts map[string]verify.Verdict // of all seats: the episode is over; nil: it goes on
 }
 
 // Roles of messages.

@@ -1,0 +1,117 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/world"
+)
+
+// Players that a world brings, as [stage.seats] names them.
+const (
+	BestPlayer   = "best"
+	RandomPlayer = "random"
+)
+
+// Seats are the seats of the task's world; nil: it has one.
+func (t Task) Seats() []string {
+	if w, can := t.Settings.(world.Seated); can {
+		return w.Seats()
+	}
+	return nil
+}
+
+// Sits says whether several seats of the stage's task are played, each by who the stage says.
+func (s *Stage) Sits() bool { return len(s.Seats) > 0 }
+
+// SeatBy is who plays a seat: policy, best, random, or a model of [models].
+func (s *Stage) SeatBy(seat string) string {
+	if by, given := s.Seats[seat].(string); given {
+		return by
+	}
+	return PolicyModel
+}
+
+// seatedBy are the models that play seats of a stage.
+func (s *Stage) seatedBy() []string {
+	var out []string
+	for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
+		if by := s.SeatBy(seat); !s.Skip && !slices.Contains([]string{PolicyModel, BestPlayer, RandomPlayer}, by) {
+			out = append(out, by)
+		}
+	}
+	return out
+}
+
+// seats checks who plays what.
+func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
+	if !s.Sits() {
+		return
+	}
+	p, known := at.With("seats"), r.Task.Seats()
+	if known == nil {
+		d.Fail(p, "%s needs a task with several seats, and %s has none; accepted: the tasks nim and tictactoe", d.Name(p), r.Task.label())
+		return
+	}
+	for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
+		q := p.With(seat)
+		if !slices.Contains(known, seat) {
+			d.Fail(q, "task %s has no seat %q%s", r.Task.label(), seat, settings.DidYouMean(seat, known, ""))
+			continue
+		}
+		by, text := s.Seats[seat].(string)
+		if !text {
+			d.Fail(q, "%s = %v is no name; accepted: policy, best, random, or a model of [models]", d.Name(q), s.Seats[seat])
+			continue
+		}
+		if err := r.player(s, by); err != nil {
+			d.Fail(q, "%s = %q: %w", d.Name(q), by, err)
+		}
+	}
+	if !slices.ContainsFunc(known, func(seat string) bool { return s.SeatBy(seat) == PolicyModel }) {
+		d.Fail(p, "%s leaves the policy no seat, so nothing would be learned; accepted: policy in at least one of %s", d.Name(p), strings.Join(known, ", "))
+	}
+	reads, err := s.Reads()
+	for _, other := range []struct {
+		given     bool
+		key, says string
+	}{
+		{s.SecondChance.When != "", "second_chance.when", "which would replace the turns of one seat"},
+		{s.Refill.Tries > 0, "refill.tries", "which counts groups, of which a game has one for each seat"},
+		{s.Replay.Store != "", "replay.store", "which counts groups, of which a game has one for each seat"},
+		{s.Grows(), "tree.rounds", "whose branches would change what the other seat read"},
+		{s.Curriculum.Completions != "", "curriculum.completions", "which gives prompts groups of other sizes"},
+		{err == nil && slices.Contains(reads, "greedy_reward"), "greedy_reward", "which is that of one answer to a prompt"},
+		{s.Best.Every > 0, "best.every", "which compares answers to prompts"},
+	} {
+		if other.given {
+			d.Fail(p, "%s does not go with %s, %s", d.Name(p), other.key, other.says)
+		}
+	}
+}
+
+// player is an error if nobody of a name can play a seat.
+func (r *Recipe) player(s *Stage, by string) error {
+	m, known := r.Models[by]
+	accepted := append([]string{PolicyModel, BestPlayer, RandomPlayer}, r.ModelNames()...)
+	switch {
+	case slices.Contains(accepted[:3], by):
+		return nil
+	case by == ReferenceModel:
+		return errors.New("the reference is asked for log-probs; give a model that plays a name of its own, with copy = \"policy\" or path")
+	case !known:
+		return hint.With(fmt.Errorf("nobody of this name plays%s", settings.DidYouMean(by, accepted, "")), "an earlier policy is a table [models.%s] with copy = \"policy\" and renew, or with path", "past")
+	case m.Head:
+		return errors.New("a model with a head scores, and does not play; accepted: one without head")
+	case m.Prompt != "":
+		return errors.New("who plays reads what its seat reads; take prompt out of [models." + by + "]")
+	case s.Teaches(by):
+		return errors.New("it learns in this stage, from the policy's seats; accepted: policy, or a model that does not learn here")
+	}
+	return nil
+}
