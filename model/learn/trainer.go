@@ -67,10 +67,13 @@ type Trainer struct {
 	room    *room
 	ws      *decoder.Workspace // in the room, with the value head of this trainer
 	grads   *decoder.Gradients
-	progs   *device.Programs
-	part    gpu.View // partial sums of the gradient's squares
-	moments int      // arrays that the rule of the updates keeps, see [Optimizes]
-	updates int      // of the optimizer so far
+	table   []gpu.View // a gradient of the output table, zeros but while influences are computed; nil: see [Influence]
+
+	influences bool // of a trainer of an adapter
+	progs      *device.Programs
+	part       gpu.View // partial sums of the gradient's squares
+	moments    int      // arrays that the rule of the updates keeps, see [Optimizes]
+	updates    int      // of the optimizer so far
 
 	rows    int          // since the last Step
 	batches []seq.Batch  // of the last Forward
@@ -143,6 +146,9 @@ func (t *Trainer) allocate(rows int) error {
 		t.value.Grads = t.trained[1].grads
 	}
 	t.grads = t.d.NewGradients(t.pool, t.trained[0].grads)
+	if t.d.Adapter == nil || t.influences {
+		t.table = t.d.TableGradient(t.pool, t.grads)
+	}
 	return t.pool.Err
 }
 

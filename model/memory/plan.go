@@ -28,6 +28,7 @@ type Use struct {
 	Adapter   *hf.AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
 	Optimizes []learn.Rule      // by which the trainer will step, see [learn.Optimizes]; none: AdamW
 	ValueHead bool              // the trainer has one, see [learn.ValueHead]
+	Influence bool              // it computes influences, see [learn.Influence]
 	Members   []Member          // models beside it
 	Engine    *sample.Options   // nil: no sampling
 }
@@ -100,6 +101,9 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		moments := learn.Moments(use.Optimizes...)
 		plan.Add("optimizer state", moments*update, fmt.Sprintf("moments, %d x f32", moments))
 		addTraining(&plan, l, use, caps)
+		if use.Influence && use.Adapter != nil {
+			plan.Add("influence", l.TableBytes(), "a gradient of the output table in f32")
+		}
 		if use.ValueHead {
 			plan.Add("value head", valueHead(&plan, l, use, caps, moments), "f32, with gradient and optimizer state")
 		}

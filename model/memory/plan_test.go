@@ -61,7 +61,7 @@ func TestPlanOfAdapters(t *testing.T) {
 	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
 		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}}
+		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}}
 		plan, err := memory.Plan(cfg, buffersOnly(dev), use)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 		ok(m.AddAdapter(*use.Adapter, 1))
 	}
 	if use.TrainRows > 0 {
-		tr, err := learn.NewTrainer(m, use.TrainRows, learn.ValueHead)
+		tr, err := learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence)
 		ok(err)
 		defer tr.Close()
 	}

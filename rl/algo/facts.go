@@ -189,7 +189,7 @@ func nowFact(name, unit, meaning string) formula.Fact {
 	return f
 }
 
-var runFacts = slices.Concat(formula.Common(), []formula.Fact{
+var runFacts = slices.Concat(formula.Common(), gradientFacts(), []formula.Fact{
 	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
 	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one"},

@@ -41,6 +41,32 @@ func PathFacts(models ...string) []formula.Fact {
 	}
 }
 
+// Facts of gradients of the model that learns, by its weights when a step begins.
+const (
+	InfluenceFact    = "influence"
+	OwnInfluenceFact = "own_influence"
+	GradientNormFact = "gradient_norm"
+)
+
+// gradientFacts are those of gradients of log-probs.
+func gradientFacts() []formula.Fact {
+	of := func(name, others string) formula.Fact {
+		return formula.Fact{Name: name, Level: formula.Token, Takes: []formula.Argument{{Name: "x", Value: true}},
+			Meaning: "what a step that makes tokens likelier, each by x, does to the log-prob of this one: its inner product with the gradients of " + others + ", each times x, by the output table. x is the name of a formula or a fact, and a token without x counts as 0. By the weights when the step begins; costs a forward pass, and a backward pass of the output table",
+			Formula: "sum over tokens j of x[j] <h[i], h[j]> <e[i] - p[i], e[j] - p[j]>", Source: "Token Hidden Reward, arXiv 2510.03669"}
+	}
+	return []formula.Fact{
+		of(InfluenceFact, "all tokens of the group"),
+		of(OwnInfluenceFact, "all tokens of its completion"),
+		{Name: GradientNormFact, Level: formula.Completion, Meaning: "norm of the gradient of the sum of the completion's log-probs by all that is trained, by the weights when the step begins; costs a forward and a backward pass of each completion by itself"},
+	}
+}
+
+// Influences says whether a fact is an influence, for which the trainer of an adapter needs more memory.
+func Influences(fact string) bool {
+	return strings.HasPrefix(fact, InfluenceFact+"(") || strings.HasPrefix(fact, OwnInfluenceFact+"(")
+}
+
 // layerOf are the arguments of a fact of hidden states.
 func layerOf(models []string) []formula.Argument {
 	return []formula.Argument{{Name: "model", Names: append(everyModel[:len(everyModel):len(everyModel)], models...)}, {Name: "layer", Count: true}}
@@ -65,8 +91,8 @@ func HiddenOf(fact string) (of Hidden, ok bool) {
 	return Hidden{model, n}, err == nil
 }
 
-// OfPath says whether a fact is of the path that a completion takes, which is known once it is cut.
-func OfPath(fact string) bool {
+// ofPath says whether a fact is of the path that a completion takes, which is known once it is cut.
+func ofPath(fact string) bool {
 	_, hidden := HiddenOf(fact)
 	return hidden && !strings.HasPrefix(fact, AngleFact+"(")
 }

@@ -40,6 +40,7 @@ func randomStep(t *testing.T, order []int) (*formula.Table, []formula.Fact) {
 			add("second", rng.Float64())
 			add("truncated", float64(rng.IntN(2)))
 			add("mismatched", 0.25*float64(i-g))
+			add("gradient_norm", float64(1+i+g)/4)
 			for range n {
 				x := -0.1 - 2*rng.Float64()
 				add("logp", x)

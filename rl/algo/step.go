@@ -54,6 +54,21 @@ func (a *Algorithm) Cuts() bool {
 // SegmentReads are the facts that the method's part segments reads.
 func (a *Algorithm) SegmentReads() []string { return a.program.Needs(segmentsPart) }
 
+// Given are the values of what a call such as influence(good) is called with, see [formula.Values.Given], and
+// Calls are the calls that the method reads, each after those that it depends on.
+func (a *Algorithm) Given(t *formula.Table, call string) ([]float64, error) {
+	return a.program.On(t).Given(call)
+}
+
+// Calls is said with [Algorithm.Given].
+func (a *Algorithm) Calls() []string {
+	var calls []string
+	for _, c := range a.program.Calls() {
+		calls = append(calls, c.Column())
+	}
+	return calls
+}
+
 // Step computes what is no value of an update. The table has the facts of the step's completions.
 func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) { return a.StepBeside(t, nil, nil) }
 

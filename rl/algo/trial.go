@@ -270,7 +270,7 @@ func (s *tried) table(made []Made, k int, states map[string]formula.Column) (*fo
 	}
 	var cut []string // what is known once they are cut
 	for _, name := range slices.Concat(s.a.Needs(), s.a.SegmentReads()) {
-		if OfPath(name) {
+		if ofPath(name) {
 			cut = append(cut, name)
 		} else if err := f.add(name); err != nil {
 			return nil, nil, err

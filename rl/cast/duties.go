@@ -67,6 +67,8 @@ type want struct {
 	made   []ingredient   // of which a formula makes it; nil: none does
 	beside *besides       // it learns beside the policy; nil: it does not
 
+	influence bool // influences are asked of it, which the policy alone is
+
 	judges bool            // it judges completions, or writes texts for rows
 	writes *sample.Options // it writes what it says; nil: it does not, or it is the policy, which has an engine
 }
@@ -109,6 +111,7 @@ func wants(r *recipe.Recipe) []want {
 				w.head = w.head || d.member == name && d.of.head
 			}
 		}
+		w.influence = name == policyName && slices.ContainsFunc(reads, algo.Influences)
 		for _, fact := range reads {
 			if of, hidden := algo.HiddenOf(fact); hidden && of.Model == name {
 				w.facts = append(w.facts, fact)

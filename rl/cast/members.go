@@ -31,7 +31,7 @@ type role struct {
 // roles has a row for each model that every run can have, the policy first. Members are opened in
 // this order, those that the recipe names after them, and closed in reverse.
 var roles = []role{
-	{policyName, func(u *memory.Use, _ blueprint, w want) { u.ValueHead = w.head }, openPolicy},
+	{policyName, func(u *memory.Use, _ blueprint, w want) { u.ValueHead, u.Influence = w.head, w.influence }, openPolicy},
 	{referenceName, beside(memory.Reference), openReference},
 	{averageName, beside(memory.Average), openAverage},
 	{bestName, beside(memory.Best), openBest},

@@ -54,6 +54,9 @@ func openPolicy(o opening) (member, error) {
 	if o.head {
 		options = append(options, learn.ValueHead)
 	}
+	if o.influence {
+		options = append(options, learn.Influence)
+	}
 	t, err := learn.NewTrainer(p.Model, o.trainRows, options...)
 	if err != nil {
 		p.Model.Close()

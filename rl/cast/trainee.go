@@ -29,6 +29,26 @@ func (t *Trainee) Forward(views []rollout.View) ([]seq.Stats, error) {
 // Backward adds the gradient of the views of the last Forward.
 func (t *Trainee) Backward(weights []learn.Weights) error { return t.trainer.Backward(weights) }
 
+// Influence is, for each token that the policy wrote, the sum over all such tokens of the views of x times the
+// inner product of the two's gradients by the output table, see [learn.Trainer.Influence].
+func (t *Trainee) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
+	return t.trainer.Influence(sequences(views), x)
+}
+
+// GradientNorms are the norms of the gradients of the views' log-probs, each by itself, see
+// [learn.Trainer.GradientNorm].
+func (t *Trainee) GradientNorms(views []rollout.View) ([]float64, error) {
+	norms := make([]float64, len(views))
+	for i, s := range sequences(views) {
+		var err error
+		s.Group = 0
+		if norms[i], err = t.trainer.GradientNorm(s); err != nil {
+			return nil, err
+		}
+	}
+	return norms, nil
+}
+
 // Scores says whether the passes to come also read what the head says after each token, see
 // [learn.Trainer.Scores].
 func (t *Trainee) Scores(on bool) { t.trainer.Scores(on) }

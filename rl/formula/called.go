@@ -17,6 +17,7 @@ type Argument struct {
 	Number  bool     // it is a number
 	Text    bool     // it is a text in quotes, or a fact that is text
 	Pattern bool     // it is a regular expression in quotes, in the syntax of package regexp
+	Value   bool     // it is the name of a formula or a fact whose values are known when a step begins; [Values.Given] has them
 	Many    bool     // of the last argument: there may be more of the same
 }
 
@@ -59,9 +60,17 @@ func (c *compiler) called(s *scope, n *node, f Fact) int {
 	if more := len(n.args) - len(f.Takes); more < 0 || more > 0 && !f.Takes[last].Many {
 		return c.fail(s, n.at, "%s has %s; accepted: %s", n.name, counted(len(n.args), "argument"), f.Usage())
 	}
-	call := Call{Fact: f.Name}
+	call, values := Call{Fact: f.Name}, []int(nil)
 	for i, a := range n.args {
 		takes := f.Takes[min(i, last)]
+		if takes.Value {
+			x := c.valued(s, a, f)
+			if x < 0 {
+				return -1
+			}
+			call.Arguments, values = append(call.Arguments, a.name), append(values, x)
+			continue
+		}
 		w, wants := c.writtenOut(s, a, takes)
 		if wants != "" {
 			return c.fail(s, a.at, "%s takes %s as %s", f.Usage(), wants, takes.Name)
@@ -72,7 +81,36 @@ func (c *compiler) called(s *scope, n *node, f Fact) int {
 	if !slices.ContainsFunc(c.calls, func(other Call) bool { return other.Column() == name }) {
 		c.calls = append(c.calls, call)
 	}
-	return c.add(s, op{kind: factOp, name: name, level: f.Level, cond: f.Condition, now: f.Now, carries: f.Slope, where: -1, k: -1, at: n.at})
+	return c.add(s, op{kind: factOp, name: name, args: values, level: f.Level, cond: f.Condition, now: f.Now, carries: f.Slope, where: -1, k: -1, at: n.at})
+}
+
+// valued compiles what a fact is called with where that is a value; -1: it was refused.
+func (c *compiler) valued(s *scope, a *node, f Fact) int {
+	_, local := s.values[a.name]
+	if a.kind != nameNode || local || constants[a.name] != nil {
+		return c.fail(s, a.at, "%s takes the name of a formula of its own, or of a fact; write good = \"right(task)\" beside it, and %s(good)", f.Usage(), f.Name)
+	}
+	x := c.node(s, a)
+	if x >= 0 && c.ops[x].update {
+		return c.fail(s, a.at, "%s is computed when a step begins, and %s is a value of an update", f.Usage(), a.name)
+	}
+	return x
+}
+
+// Given are the values, at the level of tokens, of what a fact is called with, such as those of good where the
+// call is influence(good); a missing one is NaN.
+func (v *Values) Given(call string) (values []float64, err error) {
+	defer rescue(&err)
+	for i := range v.p.ops {
+		if o := &v.p.ops[i]; o.kind == factOp && o.name == call && len(o.args) == 1 {
+			x := v.operand(o.args[0], Token)
+			if x.step == 0 {
+				return slices.Repeat(x.v, v.t.size[Token]), nil
+			}
+			return x.v, nil
+		}
+	}
+	return nil, fmt.Errorf("no formula of the method calls %s", call)
 }
 
 // writtenOut reads an argument; wants says what is accepted if it is something

@@ -170,3 +170,63 @@ func TestAt(t *testing.T) {
 		t.Error("a name that nothing has is found")
 	}
 }
+
+// TestGiven: a fact may be called with a formula or a fact whose values are known when a step begins. They are
+// there before its column is, at the level of tokens; what they depend on is called before it.
+func TestGiven(t *testing.T) {
+	d := small()
+	facts := append(d.facts, Fact{Name: "influence", Level: Token, Takes: []Argument{{Name: "x", Value: true}}})
+	parts := map[string]string{"f": "sum(influence(good)) + sum(influence(again))", "good": "2*reward", "again": "influence(good) + 1"}
+	p, err := Compile(Text{Parts: parts}, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := d.table(t)
+	for i, c := range p.Calls() {
+		if want := []string{"influence(good)", "influence(again)"}[i]; c.Column() != want {
+			t.Errorf("call %d is %s, want %s", i, c.Column(), want)
+		}
+		x, err := p.On(table).Given(c.Column())
+		if err != nil || len(x) != table.Size(Token) {
+			t.Fatalf("%s is of %v, error %v", c.Column(), x, err)
+		}
+		for token := range x {
+			if i == 0 {
+				x[token] /= 2
+			}
+		}
+		if err := table.Add(c.Column(), Column{Level: Token, V: x}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewards, _ := table.Column("reward")
+	again, _ := table.Column("influence(again)")
+	for c, reward := range rewards.V {
+		for from, to := table.Tokens(c); from < to; from++ {
+			if again.V[from] != reward+1 {
+				t.Errorf("token %d of completion %d: %v, want %v", from, c, again.V[from], reward+1)
+			}
+		}
+	}
+	if needs := p.Needs("f"); !slices.Equal(needs, []string{"influence(again)", "influence(good)", "reward"}) {
+		t.Errorf("it needs %v", needs)
+	}
+	if _, err := p.On(table).Given("influence(f)"); err == nil || !strings.Contains(err.Error(), "no formula of the method calls influence(f)") {
+		t.Errorf("of a call that is not there: %v", err)
+	}
+	for text, want := range map[string]string{
+		"influence(reward + 1)":               "column 18: influence(x) takes the name of a formula of its own, or of a fact; write good = \"right(task)\" beside it, and influence(good)",
+		"y = 2*reward; influence(y)":          "column 25: influence(x) takes the name of a formula of its own",
+		"influence(logp)":                     "influence(x) is computed when a step begins, and logp is a value of an update",
+		"influence(f)":                        "f is defined in terms of itself",
+		"influence(rewrd)":                    "unknown name rewrd; did you mean reward?",
+		"influence(reward, 2)":                "influence has 2 arguments; accepted: influence(x)",
+		"influence(2)":                        "influence(x) takes the name of a formula of its own",
+		"update_mean(reward) + influence(f2)": "unknown name f2",
+	} {
+		_, err := Compile(Text{Parts: map[string]string{"f": text}}, facts)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/algo"
 )
 
 // Learning are the keys of a [stage.learn.NAME]: a model of [models] that learns in the steps of a stage beside the
@@ -276,6 +277,8 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 		return fmt.Errorf("its formulas read %s, but that is who learns: write score for what its head says now", name)
 	case reads(name) != "":
 		return fmt.Errorf("its formulas read %s, but that is who learns: write logp", name)
+	case slices.ContainsFunc(l.Facts(), algo.Influences), reads(algo.GradientNormFact) != "":
+		return errors.New("its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients; accepted: logp, entropy, score, old and start of the policy, and the names of other models")
 	case reads(foreign...) != "":
 		return fmt.Errorf("its formulas read %s, which is the policy's; accepted: logp, entropy, score, old and start of the policy, and the names of other models", reads(foreign...))
 	}

@@ -36,7 +36,7 @@ type supplier struct {
 	fact    string
 	known   when
 	fixed   bool // a problem always has the same
-	cut     bool // it is of segments, and known once completions are cut into them
+	cut     bool // it is made of the segments, or of formulas that may read them, and so once completions are cut into them
 	columns func(x subject, fact string) ([]formula.Column, error)
 	token   *statistic // of a fact that is updated
 }
@@ -102,6 +102,9 @@ var suppliers = []supplier{
 	ofTokens("start", asked, func(x subject, i int) []float32 { return x.now[i].Logprob }), // of what was sampled the trainer computes the same bits
 	ofModel("ref"), ofModel("ema"), ofModel("old_value"), ofModel("old_uniform_logp"),
 	{fact: "mismatched", known: asked, columns: one(mismatched)},
+	{fact: algo.GradientNormFact, known: asked, columns: one(gradientNorms)},
+	{fact: algo.InfluenceFact + "(", known: asked, cut: true, columns: one(influences(untilNextGroup))},
+	{fact: algo.OwnInfluenceFact + "(", known: asked, cut: true, columns: one(influences(untilNext))},
 	{fact: algo.NetFact + "(", known: asked, cut: true, columns: one(ofPath(net))},
 	{fact: algo.WayFact + "(", known: asked, cut: true, columns: one(ofPath(way))},
 	{fact: algo.TowardFact + "(", known: asked, cut: true, columns: one(ofPath(toward))},
@@ -230,6 +233,7 @@ type subject struct {
 	now      []Now            // of cs
 	cut      [][]int          // tokens of the segments of cs, where something else than the method cuts them; nil: it does
 
+	made  *formula.Table                // what is known of the step once it is cut
 	paths map[algo.Hidden][][][]float64 // [completion][segment] mean states in layers of models, as far as they were asked for
 
 	kept map[string][]formula.Column // of the facts that the problems always have, as far as they were made; nil: none are kept
@@ -284,7 +288,7 @@ func (x subject) table(by when, names []string) (*formula.Table, error) {
 	if by >= drawn && x.cut == nil {
 		names = slices.Concat(names, x.method.SegmentReads())
 	}
-	var cut []string // facts of segments, which are known once they are cut
+	var cut []string // facts that are made once completions are cut
 	for _, fact := range names {
 		if row, _ := x.supplierOf(fact, by); row != nil && row.cut {
 			cut = append(cut, fact)
@@ -298,10 +302,12 @@ func (x subject) table(by when, names []string) (*formula.Table, error) {
 	if t, err = x.method.Cut(t); err != nil {
 		return nil, x.blamed(err)
 	}
-	x.cut, x.paths = make([][]int, len(x.cs)), map[algo.Hidden][][][]float64{}
+	x.made, x.cut, x.paths = t, make([][]int, len(x.cs)), map[algo.Hidden][][][]float64{}
 	for i := range x.cut {
 		x.cut[i] = t.Lengths(i)
 	}
+	calls := x.method.Calls()
+	slices.SortStableFunc(cut, func(a, b string) int { return slices.Index(calls, a) - slices.Index(calls, b) })
 	for _, fact := range cut {
 		if err := x.add(t, fact, by); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
@@ -70,6 +71,63 @@ func ofPath(value func(path [][]float64, k int) (float64, string)) func(x subjec
 		}
 		return c, nil
 	}
+}
+
+// influences are those of each token, over the tokens of what belongs together: the completions from one place to
+// the next. The table has what the method's formulas read of the step, so far.
+func influences(together func(cs []Completion, i int) int) func(x subject, fact string) (formula.Column, error) {
+	return func(x subject, fact string) (formula.Column, error) {
+		c := formula.Column{Level: formula.Token, V: []float64{}}
+		given, err := x.method.Given(x.made, fact)
+		if err != nil {
+			return c, x.blamed(err)
+		}
+		for i := 0; i < len(x.cs); {
+			var views []rollout.View
+			var weights [][]float64
+			some := false
+			for last := together(x.cs, i); i < last; i++ {
+				n := x.cs[i].View.Tokens()
+				w := make([]float64, n)
+				for k := range w {
+					if g := given[k]; !math.IsNaN(g) {
+						w[k] = g
+					}
+					some = some || w[k] != 0
+				}
+				views, weights, given = append(views, x.cs[i].View), append(weights, w), given[n:]
+			}
+			if !some { // nothing has an influence
+				for _, w := range weights {
+					c.V = append(c.V, w...)
+				}
+				continue
+			}
+			rows, err := x.models.Influence(views, weights)
+			if err != nil {
+				return c, err
+			}
+			c.V = append(c.V, slices.Concat(rows...)...)
+		}
+		return c, nil
+	}
+}
+
+// untilNextGroup and untilNext are the places after the last completion of a group, and after a completion.
+func untilNextGroup(cs []Completion, i int) int {
+	to := i + 1
+	for to < len(cs) && cs[to].Group == cs[i].Group {
+		to++
+	}
+	return to
+}
+
+func untilNext(_ []Completion, i int) int { return i + 1 }
+
+// gradientNorms are those of each completion.
+func gradientNorms(x subject, _ string) (formula.Column, error) {
+	norms, err := x.models.GradientNorms(column(x.cs, func(c *Completion) rollout.View { return c.View }))
+	return formula.Column{Level: formula.Completion, V: norms}, err
 }
 
 // pathOf are the means of the states of each segment; nil of one without tokens.

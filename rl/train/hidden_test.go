@@ -100,3 +100,39 @@ func TestHiddenColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestInfluenceColumns: each group is asked by itself about its tokens, with what the formula says of each; of a
+// completion alone where the influence is its own. Where nothing has a weight nobody is asked. A formula that
+// reads an influence can itself have one.
+func TestInfluenceColumns(t *testing.T) {
+	r := smallest(t, "stage.rl.reward=task", `stage.rl.algorithm.good="position*reward"`, `stage.rl.algorithm.second="influence(good)"`,
+		`stage.rl.algorithm.advantage="reward + own_influence(reward) + influence(second) + gradient_norm"`)
+	said := &spoken{}
+	d := drawerOf(t, r, said)
+	p := Plan{Problems: []verify.Problem{{Question: "a"}, {Question: "x"}}, stage: &r.Stages[0]} // x is never paid
+	drawn, err := d.draw(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said.asked = 0
+	table, err := d.of(&p, drawn.Completions, atOnce(drawn.Completions)).table(asked, d.reads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const of2, n = 3 + 3, 3 // positions 1 and 2 of two right completions; of a group
+	for fact, want := range map[string][]float64{
+		"influence(good)":       {100*n + of2, 100*n + of2, 0, 0},
+		"own_influence(reward)": {0, 100 + 2, 0, 0},
+		"influence(second)":     {100*n + 6*(100*n+of2), 100*n + 6*(100*n+of2), 0, 0},
+	} {
+		c, _ := table.Column(fact)
+		for i, at := range []int{0, 1, 3, 5} { // completions: the first is wrong, the second right, and those of x
+			if got := c.V[2*at : 2*at+2]; got[0] != want[i] || got[1] != want[i] {
+				t.Errorf("%s of completion %d is %v, want %v", fact, at, got, want[i])
+			}
+		}
+	}
+	if c, _ := table.Column("gradient_norm"); !slices.Equal(c.V, []float64{2, 2, 2, 2, 2, 2}) || said.asked != 1+2+1 {
+		t.Errorf("norms %v, asked %d times", c.V, said.asked)
+	}
+}

@@ -14,6 +14,9 @@ type models interface {
 	Supply(fact string, views []rollout.View) ([][]float64, error)
 	// States tells of the hidden states that tokens leave in a layer of a model, see [cast.Cast.States].
 	States(model string, layer int, views []rollout.View, do func(i int, states [][]float32) error) error
+	// Influence and GradientNorms are of the policy's gradients, see [cast.Trainee.Influence].
+	Influence(views []rollout.View, x [][]float64) ([][]float64, error)
+	GradientNorms(views []rollout.View) ([]float64, error)
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
 	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
 	// HeadOf is what the head of a model says after the last token of views, see [cast.Cast.HeadOf].
@@ -35,6 +38,14 @@ type castModels struct{ *cast.Cast }
 func (m castModels) Forward(views []rollout.View) ([]seq.Stats, error) {
 	return m.Policy.Forward(views)
 }
+func (m castModels) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
+	return m.Policy.Influence(views, x)
+}
+
+func (m castModels) GradientNorms(views []rollout.View) ([]float64, error) {
+	return m.Policy.GradientNorms(views)
+}
+
 func (m castModels) Version() int    { return m.Policy.Version() }
 func (m castModels) Vocabulary() int { return m.Policy.Model.Config.Vocab }
 func (m castModels) Ends() []int     { return m.Policy.Model.Config.EOS }

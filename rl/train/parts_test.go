@@ -66,6 +66,29 @@ func (m *spoken) HeadOf(_ string, views []rollout.View) ([]float64, error) {
 	return out, nil
 }
 
+// Influence of a token is the sum of all x and the number of views.
+func (m *spoken) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
+	m.asked++
+	sum := float64(100 * len(views))
+	for _, v := range slices.Concat(x...) {
+		sum += v
+	}
+	out := make([][]float64, len(views))
+	for i, v := range views {
+		out[i] = slices.Repeat([]float64{sum}, v.Tokens())
+	}
+	return out, nil
+}
+
+// GradientNorms are the numbers of tokens.
+func (m *spoken) GradientNorms(views []rollout.View) ([]float64, error) {
+	var out []float64
+	for _, v := range views {
+		out = append(out, float64(v.Tokens()))
+	}
+	return out, nil
+}
+
 // States of a token are twice its id and the layer.
 func (m *spoken) States(_ string, layer int, views []rollout.View, do func(int, [][]float32) error) error {
 	m.asked++
