@@ -48,6 +48,11 @@
 // (WithAdapter), each with only the memory of its adapter; so is a second set of the trained
 // parameters (Beside).
 //
+// # Sums of logits
+//
+// Engines, scorers and trainers may add the logits of other models to those of their own, each times a factor, for draws,
+// log-probs and gradients alike. The sum is made in one order by one kernel, so the bits are equal there too.
+//
 // # Files
 //
 // Files are read, and parameters written to the device, in bands of rows, so that the host never

@@ -38,6 +38,18 @@ func newScorer(d *decoder.Decoder, rows int) (*Scorer, error) {
 	return s, nil
 }
 
+// Sum makes the scorer score by a sum of logits from now on: the model's own by a factor, and those of others with the
+// same tokens by theirs.
+func (s *Scorer) Sum(own float64, others []*Model, factors []float64) error {
+	var decoders []*decoder.Decoder
+	for _, m := range others {
+		decoders = append(decoders, m.decoder)
+	}
+	s.ws.Mix(s.pool, s.ws.MaxRows, decoders, nil)
+	s.ws.Sum(own, factors)
+	return s.pool.Err
+}
+
 // Score returns the statistics of every predicted token.
 func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
 	batches, err := s.d.Pack(seqs, s.ws.MaxRows)

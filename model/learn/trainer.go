@@ -152,6 +152,24 @@ func (t *Trainer) allocate(rows int) error {
 	return t.pool.Err
 }
 
+// Mix gives the trainer room to add the logits of other models with the same tokens to those of its own, see
+// [Trainer.Sum]. It is called once, before there is a gradient. Trainers beside it have none of that room.
+func (t *Trainer) Mix(others []*model.Model) error {
+	var decoders []*decoder.Decoder
+	for _, m := range others {
+		decoders = append(decoders, m.Decoder())
+	}
+	t.ws.Mix(t.pool, t.ws.MaxRows, decoders, nil)
+	return t.pool.Err
+}
+
+// Sum says by which factors logits are summed in the passes to come: the model's own, and those of the others. Log-probs
+// are then those of the sum, and gradients of the model alone, through the sum. nil: there are only the model's own.
+func (t *Trainer) Sum(own float64, factors []float64) {
+	t.room.resident = nil
+	t.ws.Sum(own, factors)
+}
+
 // Forward computes the statistics of every predicted token. It is for losses that
 // need those of all sequences before the first gradient; Accumulate computes half
 // as much.

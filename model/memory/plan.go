@@ -41,6 +41,7 @@ type Member struct {
 	Adapter *hf.AdapterConfig // that a Folder has; nil: none
 	Engine  *sample.Options   // by which it draws; nil: it draws nothing, or is Best
 	Learns  *Learning         // by which an Average learns; nil: it does not
+	Summed  bool              // its logits are added to those of the model, in trainer and sampler
 }
 
 // Learning is how a model learns beside the one that is trained: by a trainer of its own, which writes its activations
@@ -58,6 +59,7 @@ const (
 	Average               // a second set of what is trained and a scorer for it
 	Best                  // a second set of what is trained that samples by an engine of its own
 	Folder                // frozen parameters of its own and a scorer for them
+	Sum                   // a scorer by the sum of logits of the model and those members that are summed
 )
 
 // Plan computes the device memory of a run before any of it is allocated.
@@ -108,13 +110,22 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			plan.Add("value head", valueHead(&plan, l, use, caps, moments), "f32, with gradient and optimizer state")
 		}
 	}
+	var summed []*decoder.Decoder
 	for _, m := range use.Members {
-		if err := addMember(&plan, l, use, caps, m, update); err != nil {
+		if m.Kind == Sum {
+			continue
+		}
+		own, err := addMember(&plan, l, use, caps, m, update)
+		if err != nil {
 			return plan, err
 		}
+		if m.Summed {
+			summed = append(summed, &decoder.Decoder{Layout: own})
+		}
 	}
+	addSums(&plan, l, use, caps, summed)
 	if use.Engine != nil {
-		addSampling(&plan, l, *use.Engine, caps)
+		addSampling(&plan, l, *use.Engine, caps, summed)
 	}
 	if caps.Kind == gpu.CPU {
 		kernels := driverBytes
@@ -126,8 +137,33 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	return plan, nil
 }
 
-// addMember adds what a model beside the one of a layout needs, of which so many bytes are trained.
-func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Member, trained int) error {
+// addSums adds what adding the logits of others needs in the trainer, and the scorers of sums.
+func addSums(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, summed []*decoder.Decoder) {
+	if len(summed) == 0 {
+		return
+	}
+	room := func(name, hint string, keep bool) {
+		p, all := device.NewPool(nil, ""), device.NewPool(nil, "")
+		decoder.NewWorkspace(all, l.Dims, use.TrainRows, decoder.KeptNothing, caps).Mix(all, use.TrainRows, summed, nil)
+		decoder.NewWorkspace(p, l.Dims, use.TrainRows, decoder.KeptNothing, caps)
+		all.Note(plan)
+		bytes := all.Bytes
+		if keep {
+			bytes -= p.Bytes
+		}
+		plan.Add(name, bytes, hint)
+	}
+	room("logits of others", fmt.Sprintf("workspaces of %d models that a sum adds", len(summed)), true)
+	for _, m := range use.Members {
+		if m.Kind == Sum {
+			room(m.Name, "a workspace for each model of the sum", false)
+		}
+	}
+}
+
+// addMember adds what a model beside the one of a layout needs, of which so many bytes are trained. It returns the
+// layout of its own numbers.
+func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Member, trained int) (*decoder.Layout, error) {
 	whole, rope := use.Adapter == nil, l.RopeBytes(use.Positions)
 	packed, frozen := l.Bytes(tensors.Chunk.Packed), l.Bytes(tensors.Chunk.Unpacked)+l.Bytes(tensors.Chunk.Packed)
 	var name, hint string
@@ -155,12 +191,12 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 		own := decoder.NewLayout(m.Config, caps.MaxBinding)
 		drawing = own
 		if err := own.Fits(true); err != nil {
-			return err
+			return nil, err
 		}
 		if m.Adapter != nil { // which the workspace has rows for
 			a, err := decoder.NewAdapter(*m.Adapter, m.Config, own)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			bytes = a.Set.Bytes(tensors.Chunk.Whole)
 		}
@@ -179,7 +215,7 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 		bytes, hint = bytes+p.Bytes, hint+fmt.Sprintf(", and a sampler of %d sequences", m.Engine.Sequences)
 	}
 	plan.Add(cmp.Or(m.Name, name), bytes, hint)
-	return nil
+	return drawing, nil
 }
 
 // learning is what a trainer needs beside that of the model of a layout, of which so many bytes are trained.
@@ -225,12 +261,15 @@ func scoring(l *decoder.Layout, rows int, caps gpu.Caps) *device.Pool {
 }
 
 // addSampling adds what an engine needs.
-func addSampling(plan *gpu.Plan, l *decoder.Layout, o sample.Options, caps gpu.Caps) {
+func addSampling(plan *gpu.Plan, l *decoder.Layout, o sample.Options, caps gpu.Caps, summed []*decoder.Decoder) {
 	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
 	if l.KVDtype == tensors.BF16 {
 		hint += ", keys and values in bf16"
 	}
-	p := sample.Space(l, o, caps)
+	if len(summed) > 0 {
+		hint += fmt.Sprintf(", and those of %d models that a sum adds", len(summed))
+	}
+	p := sample.Space(l, o, caps, summed...)
 	p.Note(plan)
 	plan.Add("sampler and its cache", p.Bytes, hint)
 }

@@ -77,9 +77,9 @@ func TestPlanOfAdapters(t *testing.T) {
 func everyMember(cfg hf.Config) []memory.Member {
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
-	return []memory.Member{{Kind: memory.Reference}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg},
+	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg, Summed: true},
 		{Kind: memory.Reference, Engine: writes}, {Kind: memory.Folder, Config: cfg, Engine: writes},
-		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}}
+		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Sum}}
 }
 
 func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
@@ -103,12 +103,21 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 	if use.Adapter != nil {
 		ok(m.AddAdapter(*use.Adapter, 1))
 	}
+	var tr *learn.Trainer
 	if use.TrainRows > 0 {
-		tr, err := learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence)
+		tr, err = learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence)
 		ok(err)
 		defer tr.Close()
 	}
+	var summed []*model.Model
 	for _, other := range use.Members {
+		if other.Kind == memory.Sum {
+			s, err := m.NewScorer(use.TrainRows)
+			ok(err)
+			defer s.Close()
+			ok(s.Sum(1, summed, make([]float64, len(summed))))
+			continue
+		}
 		beside := m
 		switch {
 		case other.Kind == memory.Average || other.Kind == memory.Best:
@@ -128,6 +137,9 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 			ok(err)
 			defer beside.Close()
 		}
+		if other.Summed {
+			summed = append(summed, beside)
+		}
 		if other.Kind == memory.Best {
 			e, err := sample.NewEngine(beside, *use.Engine)
 			ok(err)
@@ -143,7 +155,12 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 			defer e.Close()
 		}
 	}
-	e, err := sample.NewEngine(m, *use.Engine)
+	if len(summed) > 0 {
+		ok(tr.Mix(summed))
+	}
+	own := *use.Engine
+	own.Summands = summed
+	e, err := sample.NewEngine(m, own)
 	ok(err)
 	defer e.Close()
 	return c.Bytes

@@ -55,7 +55,7 @@ func (e *Engine) askBlock(qs []question) error {
 	if err := device.Upload(device.Put(h.Idx, idx), device.Put(h.InvTemp, invTemp)); err != nil {
 		return err
 	}
-	if err := e.progs.Run(fmt.Sprintf("logits %d", n), func(rec *device.Recorder) {
+	if err := e.progs.Run(fmt.Sprintf("logits %d%s", n, e.ws.Summed()), func(rec *device.Recorder) {
 		e.d.RecordFinalNorm(rec, e.ws, n)
 		e.d.RecordLogits(rec, e.ws, 0, n)
 	}); err != nil {
@@ -196,7 +196,7 @@ func (e *Engine) tellHidden(rows []hiddenRow) error {
 		if err := device.Upload(device.Put(e.ws.Head.Idx, idx)); err != nil {
 			return err
 		}
-		if err := e.progs.Run(fmt.Sprintf("hidden %d", n), func(rec *device.Recorder) { e.d.RecordFinalNorm(rec, e.ws, n) }); err != nil {
+		if err := e.progs.Run(fmt.Sprintf("hidden %d%s", n, e.ws.Summed()), func(rec *device.Recorder) { e.d.RecordFinalNorm(rec, e.ws, n) }); err != nil {
 			return err
 		}
 		if err := e.d.Device.Wait(); err != nil {

@@ -33,9 +33,7 @@ type kvCache struct {
 func newCache(p *device.Pool, d decoder.Dims, tokens, lists, maxContext int) *kvCache {
 	pages := (tokens + pageTokens - 1) / pageTokens
 	c := &kvCache{maxContext: maxContext, pages: pages, users: make([]int, pages)}
-	for range d.Layers {
-		c.layers = append(c.layers, decoder.NewKVLayer(p, d, pages*pageTokens))
-	}
+	c.layers = c.beside(p, d)
 	c.kvidx = p.Words("key lists", lists*maxContext)
 	for i := pages - 1; i >= 0; i-- {
 		c.freePages = append(c.freePages, i)
@@ -44,6 +42,15 @@ func newCache(p *device.Pool, d decoder.Dims, tokens, lists, maxContext int) *kv
 		c.freeLists = append(c.freeLists, i)
 	}
 	return c
+}
+
+// beside are the keys and values of another decoder in the same slots.
+func (c *kvCache) beside(p *device.Pool, d decoder.Dims) []decoder.KVLayer {
+	var layers []decoder.KVLayer
+	for range d.Layers {
+		layers = append(layers, decoder.NewKVLayer(p, d, c.pages*pageTokens))
+	}
+	return layers
 }
 
 func pagesFor(tokens int) int { return (tokens + pageTokens - 1) / pageTokens }

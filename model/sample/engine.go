@@ -90,6 +90,9 @@ type Options struct {
 	Draws      int  // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
 	Guides     bool // requests may have a Guide, which takes memory
 
+	// Summands are models whose logits can be added to those of the model, see [Engine.Sum]. They have the same tokens.
+	Summands []*model.Model
+
 	// Gather, if it is set, is called by the loop when there is work after there was none. It
 	// may wait for requests that are about to come, which are then begun in the same step.
 	Gather func()
@@ -128,17 +131,18 @@ func (o Options) slots(d decoder.Dims, caps gpu.Caps) int {
 // Engine samples from a model: all requests in flight advance together, one
 // token a step each, and new ones join as soon as there is room.
 type Engine struct {
-	m     *model.Model
-	d     *decoder.Decoder
-	opt   Options
-	pool  *device.Pool
-	ws    *decoder.Workspace
-	cache *kvCache
-	progs *device.Programs
-	rowp  gpu.View // [rows][8] sampling parameters, see kernel sample_draw
-	cut   gpu.View // [block][vocabp] filtered logits
-	allow gpu.View // [draws][ceil(vocab/32)] bits of the tokens that guides allow
-	left  gpu.View // [block][vocabp] logits that guides leave
+	m      *model.Model
+	d      *decoder.Decoder
+	others []*decoder.Decoder // of the summands
+	opt    Options
+	pool   *device.Pool
+	ws     *decoder.Workspace
+	cache  *kvCache
+	progs  *device.Programs
+	rowp   gpu.View // [rows][8] sampling parameters, see kernel sample_draw
+	cut    gpu.View // [block][vocabp] filtered logits
+	allow  gpu.View // [draws][ceil(vocab/32)] bits of the tokens that guides allow
+	left   gpu.View // [block][vocabp] logits that guides leave
 
 	mu      sync.Mutex
 	waiting []*group
@@ -186,6 +190,9 @@ func NewEngine(m *model.Model, opt Options) (*Engine, error) {
 	}
 	dev := m.Device()
 	e := &Engine{m: m, d: m.Decoder(), opt: opt, pool: device.NewPool(dev, "sampler"), progs: device.NewPrograms(dev, 128)}
+	for _, s := range opt.Summands {
+		e.others = append(e.others, s.Decoder())
+	}
 	e.plan(e.d.Layout.Dims, dev.Caps())
 	if e.pool.Err != nil {
 		e.Close()
@@ -195,9 +202,9 @@ func NewEngine(m *model.Model, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Space is what an engine needs of a decoder's device, for package memory.
-func Space(l *decoder.Layout, o Options, caps gpu.Caps) *device.Pool {
-	e := &Engine{opt: o.withDefaults(), pool: device.NewPool(nil, "")}
+// Space is what an engine needs of a decoder's device, for package memory. others are those whose logits can be added.
+func Space(l *decoder.Layout, o Options, caps gpu.Caps, others ...*decoder.Decoder) *device.Pool {
+	e := &Engine{opt: o.withDefaults(), pool: device.NewPool(nil, ""), others: others}
 	e.plan(l.Dims, caps)
 	return e.pool
 }
@@ -208,12 +215,35 @@ func (e *Engine) plan(d decoder.Dims, caps gpu.Caps) {
 	e.cache = newCache(p, d, e.opt.slots(d, caps), lists, e.opt.Context)
 	e.cache.prefixes.most = e.opt.Prefixes
 	e.ws = decoder.NewCachedWorkspace(p, d, rows, draws, e.cache.layers, e.cache.kvidx, caps)
+	if len(e.others) > 0 {
+		var caches [][]decoder.KVLayer
+		for _, other := range e.others {
+			caches = append(caches, e.cache.beside(p, other.Layout.Dims))
+		}
+		e.ws.Mix(p, draws, e.others, caches)
+	}
 	e.rowp = p.Words("sampling parameters", 8*draws)
 	e.cut = p.Words("filtered logits", e.ws.Head.Block*d.VocabPadded)
 	if e.opt.Guides {
 		e.allow = p.Words("allowed tokens", draws*maskWords(d.Vocab))
 		e.left = p.Words("allowed logits", e.ws.Head.Block*d.VocabPadded)
 	}
+}
+
+// Sum says by which factors logits are summed from now on, with no request in flight: the model's own, and those of the
+// summands; what has the factor 0 is not computed. nil: there are only the model's own, as in a new engine.
+func (e *Engine) Sum(own float64, factors []float64) {
+	e.d.Change() // of some prefixes the summands have read nothing
+	e.ws.Sum(own, factors)
+}
+
+// changes is how often what logits are made of was changed.
+func (e *Engine) changes() uint64 {
+	n := e.d.Changes()
+	for _, other := range e.others {
+		n += other.Changes()
+	}
+	return n
 }
 
 // Generate samples the completions of one request. It may be called from many
@@ -355,7 +385,7 @@ func (e *Engine) start() (ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dropGone()
-	e.cache.prefixes.forget(e.cache, e.d.Changes())
+	e.cache.prefixes.forget(e.cache, e.changes())
 	inFlight := 0
 	for _, g := range e.active {
 		inFlight += g.inFlight()

@@ -204,7 +204,7 @@ func (e *Engine) step() error {
 			return err
 		}
 	}
-	err = e.progs.Run(fmt.Sprintf("step %d %d %v %v", T, R, r.filtered, r.guided), func(rec *device.Recorder) {
+	err = e.progs.Run(fmt.Sprintf("step %d %d %v %v%s", T, R, r.filtered, r.guided, e.ws.Summed()), func(rec *device.Recorder) {
 		e.d.RecordForward(rec, e.ws, T)
 		if R > 0 {
 			e.recordDraws(rec, r)

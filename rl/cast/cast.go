@@ -23,7 +23,8 @@ type Cast struct {
 	members   []namedMember       // in the order of the roles, the policy first
 	headed    map[string]bool     // members with a head, by name
 	judges    map[string]*Judge   // members that judge, by name
-	positions int                 // of the longest sequence, tokens
+	summands  summands
+	positions int // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -56,7 +57,11 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, seed: r.Seed, recompute: r.Recompute, cast: c}
 	for _, w := range b.wants {
-		o.want = w
+		if o.want = w; w.terms != nil && c.summands.models == nil {
+			if err := c.openSummands(b); err != nil {
+				return err
+			}
+		}
 		m, err := b.roleOf(w).open(o)
 		if err != nil {
 			return err
@@ -67,6 +72,7 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 			c.Policy, o.policy = p, p
 		}
 	}
+	o.engine.Summands = c.summands.models
 	engine, err := sample.NewEngine(c.Policy.Model, o.engine)
 	if err != nil {
 		return err

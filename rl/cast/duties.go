@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/algebra"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -65,6 +66,8 @@ type want struct {
 	learns bool           // it is made once: a stage trains it, or a formula makes it; of the policy nobody asks
 	from   int            // index of the first stage that trains or asks one that learns
 	made   []ingredient   // of which a formula makes it; nil: none does
+	terms  []algebra.Term // whose logits it sums; nil: it is no sum
+	summed bool           // its logits are in a sum
 	beside *besides       // it learns beside the policy; nil: it does not
 
 	influence bool // influences are asked of it, which the policy alone is
@@ -77,16 +80,16 @@ type want struct {
 // those that the recipe names. Planning and opening follow this list: what is not in it is neither
 // counted nor opened.
 func wants(r *recipe.Recipe) []want {
-	var names, facts, reads, scorers []string
+	var names, facts, reads, scorers, summed []string
 	for _, role := range roles {
 		names = append(names, role.name)
 	}
 	for _, d := range duties {
 		facts = append(facts, d.fact)
 	}
-	for _, made := range []bool{false, true} { // those that a formula makes of others come after these
+	for _, kinds := range [][]string{{"path", "copy"}, {"weights"}, {"logits"}} { // formulas name those before them
 		for _, name := range r.ModelNames() {
-			if name != referenceName && (r.Models[name].Weights != "") == made {
+			if name != referenceName && slices.Contains(kinds, r.Models[name].Variant()) {
 				names, facts = append(names, name), append(facts, name)
 			}
 		}
@@ -97,13 +100,20 @@ func wants(r *recipe.Recipe) []want {
 			scorers = append(scorers, a.Model)
 		}
 	}
+	for _, name := range r.ModelNames() {
+		if r.Uses(name) {
+			for _, t := range r.Terms(name) {
+				summed = append(summed, t.Model)
+			}
+		}
+	}
 	judging := r.Judges()
 	var found []want
 	for _, name := range names {
 		w := want{name: name, texts: slices.Contains(scorers, name)}
 		if spec, named := r.Models[name]; named {
 			w.spec, w.learns = &spec, r.Trained(name) || spec.Weights != ""
-			w.made = ingredientsOf(r, name)
+			w.made, w.terms, w.summed = ingredientsOf(r, name), r.Terms(name), slices.Contains(summed, name)
 		}
 		for _, fact := range facts {
 			if d := dutyOf(fact); slices.Contains(reads, fact) && (d.member == name || d.less == name) {
@@ -131,7 +141,7 @@ func wants(r *recipe.Recipe) []want {
 				w.writes = writerEngine(r, judging, name)
 			}
 		}
-		if name == policyName || w.judges || w.texts || w.draws || w.learns || len(w.facts) > 0 {
+		if name == policyName || w.judges || w.texts || w.draws || w.learns || w.summed || len(w.facts) > 0 {
 			found = append(found, w)
 		}
 	}

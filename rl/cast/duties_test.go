@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/algebra"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -109,6 +110,23 @@ penalty = "0.1*square(logp - teacher)/2"
 [models.teacher]
 copy = "policy"`, []want{policy, {name: "teacher", spec: &recipe.Member{Copy: "policy"}, facts: []string{"teacher"}, learns: true, from: 1}},
 			memory.Use{Members: []memory.Member{{Kind: memory.Average, Name: "model teacher"}}}},
+		{"models of formulas, and what they name", `trains = "total"
+[[stage]]
+name = "look"
+kind = "eval"
+trains = "moved"
+[[stage]]
+name = "last"
+kind = "eval"
+[models.total]
+logits = "policy + 0.5*(far - moved)"
+[models.moved]
+weights = "policy + 0.5*(far - policy)"
+[models.far]
+path = "there"`, []want{policy, {name: "far", spec: ofFolder, summed: true},
+			{name: "moved", spec: &recipe.Member{Weights: "policy + 0.5*(far - policy)"}, learns: true, from: 1, made: []ingredient{{name: "policy"}, {"far", *ofFolder}}, summed: true},
+			{name: "total", spec: &recipe.Member{Logits: "policy + 0.5*(far - moved)"}, learns: true, from: 1, terms: []algebra.Term{{Model: "policy", Factor: 1}, {Model: "far", Factor: 0.5}, {Model: "moved", Factor: -0.5}}}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Folder, Name: "model far", Summed: true}, {Kind: memory.Average, Name: "model moved", Summed: true}}}},
 		{"judges that write, read and are the policy", `reward = "a + b + c"
 [[stage.verifier]]
 name = "a"

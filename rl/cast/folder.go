@@ -60,6 +60,11 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 	b.folders = map[string]folderOf{}
 	faults := r.Faults()
 	for _, w := range b.wants {
+		for _, t := range w.terms {
+			if of, read := b.folders[t.Model]; read && of.config.Vocab > 0 && of.config.Vocab != b.config.Vocab {
+				faults.Fail("models."+w.name+".logits", "model %s has logits of %d tokens, and the policy of %d; accepted: models with as many", t.Model, of.config.Vocab, b.config.Vocab)
+			}
+		}
 		if len(w.made) > 0 {
 			if err := b.blend(w, nil, func(*weights.Blend) error { return nil }); err != nil {
 				faults.Fail("models."+w.name+".weights", "%w", err)
@@ -121,7 +126,7 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 	}
 	of.tokenizer = f.Tokenizer
 	of.foreign = b.sameTokens(w.name, f)
-	if shown := w.judges && len(w.facts) == 0 && !w.texts; shown && f.Tokenizer != nil { // of text
+	if shown := w.judges && len(w.facts) == 0 && !w.texts && !w.summed; shown && f.Tokenizer != nil { // of text
 		return of, nil
 	}
 	return of, of.foreign

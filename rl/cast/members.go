@@ -43,12 +43,13 @@ var (
 	folderRole = role{"", beside(memory.Folder), openFolder}
 	frozenRole = role{"", beside(memory.Reference), openReference}
 	movingRole = role{"", beside(memory.Average), openAverage}
+	sumRole    = role{"", countSum, openSum}
 )
 
 // beside counts a model of a kind.
 func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 	return func(use *memory.Use, b blueprint, w want) {
-		m := memory.Member{Kind: kind, Engine: w.writes}
+		m := memory.Member{Kind: kind, Engine: w.writes, Summed: w.summed}
 		if w.spec != nil {
 			m.Name = "model " + w.name
 		}
@@ -62,6 +63,13 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 	}
 }
 
+// countSum counts what asks a sum of logits; the models in it are counted themselves.
+func countSum(use *memory.Use, _ blueprint, w want) {
+	if len(w.facts) > 0 || w.texts {
+		use.Members = append(use.Members, memory.Member{Kind: memory.Sum, Name: "model " + w.name})
+	}
+}
+
 // roleOf is that of a member.
 func (b blueprint) roleOf(w want) role {
 	switch {
@@ -69,6 +77,8 @@ func (b blueprint) roleOf(w want) role {
 		return roles[slices.IndexFunc(roles, func(r role) bool { return r.name == w.name })]
 	case w.spec.Path != "":
 		return folderRole
+	case w.terms != nil:
+		return sumRole
 	case w.learns || w.spec.Follow > 0 || b.adapter != nil:
 		return movingRole
 	}

@@ -37,6 +37,7 @@ type Policy struct {
 	*Trainee
 	valued bool     // the trainer has a value head
 	fresh  bool     // made from random weights, which no folder has
+	summed string   // the sum of logits by which it draws and learns; "": its own logits alone
 	guest  *average // that a stage trains in the policy's place, whose weights and head lie in its own; nil: there is none
 }
 
@@ -121,9 +122,10 @@ func (p *Policy) Weights() ([]byte, error) {
 
 // policyState is what a checkpoint knows about a policy besides its tensors.
 type policyState struct {
-	Updates int    `json:"updates"`         // of the stage's optimizer
-	Version int    `json:"version"`         // updates since the run began
-	Guest   string `json:"guest,omitempty"` // the member in its place, to which the optimizer's state belongs
+	Updates int    `json:"updates"`          // of the stage's optimizer
+	Version int    `json:"version"`          // updates since the run began
+	Summed  string `json:"summed,omitempty"` // the sum of logits by which it draws and learns
+	Guest   string `json:"guest,omitempty"`  // the member in its place, to which the optimizer's state belongs
 }
 
 func readPolicyState(dir string) (s policyState, err error) {
@@ -176,7 +178,7 @@ func (p *Policy) Folder() (map[string]func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := policyState{Version: p.version}
+	state := policyState{Version: p.version, Summed: p.summed}
 	_, state.Updates = p.trainer.OptimizerState()
 	if p.guest != nil {
 		state.Guest = p.guest.name

@@ -112,6 +112,10 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 	who := recipe.PolicyModel
 	for _, sit := range all {
 		d.sittings++
+		if by := sit.drawer(d.recipe, state); d.recipe.Models[by].Logits != "" {
+			d.report.add(sit.name, "not drawn again: "+by+" is a sum of the logits of several models", nil, "")
+			continue
+		}
 		if by := sit.drawer(d.recipe, state); by != who {
 			if err := cast.Take(m, dir, by); err != nil {
 				return fmt.Errorf("%w: %w", lines.ErrInput, err)

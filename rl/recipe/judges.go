@@ -144,6 +144,8 @@ func (d decoder) asked(r *Recipe, st *Stage, options map[string]any, name string
 		problem = hint.With(errors.New("the policy would learn from its own verdicts"), "a model of [models] with copy = \"policy\" judges as it was; or say allow_self = true")
 	case name == PolicyModel && head:
 		problem = errors.New("the policy has no head that judges; accepted: a model of [models] with head = true")
+	case name == PolicyModel && st != nil && r.Models[st.Learner()].Logits != "":
+		problem = errors.New("the policy draws by a sum of logits in the stage; accepted: a copy of it")
 	case name == PolicyModel:
 		return
 	case name == ReferenceModel:
@@ -157,6 +159,8 @@ func (d decoder) asked(r *Recipe, st *Stage, options map[string]any, name string
 		}
 	case st != nil && st.Learner() == name:
 		problem = errors.New("who learns in a stage cannot judge there: its verdicts would change with each step")
+	case m.Logits != "":
+		problem = errors.New("it is a sum of logits, and a judge is one model")
 	case m.Prompt != "":
 		problem = errors.New("a judge reads what its own prompt shows; take prompt out of [models." + name + "]")
 	case head && !m.Head:

@@ -408,6 +408,8 @@ func (d decoder) writes(s *Stage, m *Making, r *Recipe, at settings.Path) {
 		problem = errors.New("there is no [models." + m.By + "]" + settings.DidYouMean(m.By, accepted, "accepted: "+strings.Join(accepted, ", ")))
 	case m.By == s.Learner():
 		problem = errors.New("who learns in the stage is drawn from already: each = \"completion\" has what it says")
+	case member.Logits != "":
+		problem = errors.New("it is a sum of logits, and one model writes")
 	case member.Head:
 		problem = errors.New("a model with a head scores and does not write; take another one")
 	case member.Prompt != "":

@@ -50,6 +50,12 @@ type Member struct {
 	// has them
 	Weights string `toml:"weights" of:"weights"`
 
+	// a sum of what models say of the next token, each times a factor, such as "policy + 0.5*(tuned - small)":
+	// logits, before the softmax. A stage that trains it draws and learns by the sum, and the policy, which is
+	// in it, is who learns; a stage of kind eval measures it; formulas read its log-prob. Those that it names
+	// have the policy's tokens: policy, and models with path, copy or weights
+	Logits string `toml:"logits" of:"logits"`
+
 	// the copy is made again after every so many steps of a stage; 0: only when a stage begins
 	Renew int `toml:"renew" of:"copy" range:"[0,1000000000]" unit:"steps"`
 
@@ -94,6 +100,8 @@ func (m Member) Variant() string {
 		return "copy"
 	case m.Weights != "":
 		return "weights"
+	case m.Logits != "":
+		return "logits"
 	}
 	return "path"
 }
@@ -121,7 +129,7 @@ func (r *Recipe) First(n int) *Recipe {
 	first.Stages = r.Stages[:n]
 	first.Models = nil
 	for _, name := range r.ModelNames() {
-		if first.uses(name) {
+		if first.Uses(name) {
 			if first.Models == nil {
 				first.Models = map[string]Member{}
 			}
@@ -131,14 +139,35 @@ func (r *Recipe) First(n int) *Recipe {
 	return &first
 }
 
-// uses says whether some stage trains or asks a model, also one that is left out.
-func (r *Recipe) uses(name string) bool {
+// Uses says whether some stage trains or asks a model, or another one whose formula names it, also one that is left out.
+func (r *Recipe) Uses(name string) bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
 		st.Skip = false
 		return st.Teaches(name) || st.Asks(name)
 	}) || r.Task.JudgedBy() == name || slices.ContainsFunc(r.ModelNames(), func(of string) bool {
-		return slices.Contains(r.MadeOf(of), name) && r.uses(of)
+		return slices.Contains(r.namedBy(of), name) && r.Uses(of)
 	})
+}
+
+// namedBy are the models that the formula of a model names, the policy among them; nil: it has none.
+func (r *Recipe) namedBy(name string) []string {
+	names := r.MadeOf(name)
+	for _, t := range r.Terms(name) {
+		names = append(names, t.Model)
+	}
+	return names
+}
+
+// Terms are the summands of a model that is a sum of logits; nil: it is none.
+func (r *Recipe) Terms(name string) []algebra.Term {
+	if r.Models[name].Logits == "" {
+		return nil
+	}
+	terms, err := algebra.CompileLogits(r.Models[name].Logits, r.formulaNames("logits"))
+	if err != nil { // which was refused
+		return nil
+	}
+	return terms
 }
 
 // MadeOf are the models that one is made of by a formula, the policy among them; nil: it is made of none.
@@ -146,18 +175,18 @@ func (r *Recipe) MadeOf(name string) []string {
 	if r.Models[name].Weights == "" {
 		return nil
 	}
-	f, err := algebra.CompileWeights(r.Models[name].Weights, r.formulaNames())
+	f, err := algebra.CompileWeights(r.Models[name].Weights, r.formulaNames("weights"))
 	if err != nil { // which was refused
 		return nil
 	}
 	return f.Models
 }
 
-// formulaNames are the models that others can be made of.
-func (r *Recipe) formulaNames() []string {
+// formulaNames are the models that the formula of a key can name.
+func (r *Recipe) formulaNames(key string) []string {
 	names := []string{PolicyModel}
 	for _, name := range r.ModelNames() {
-		if r.Models[name].Weights == "" {
+		if m := r.Models[name]; m.Logits == "" && (m.Weights == "" || key == "logits") {
 			names = append(names, name)
 		}
 	}
@@ -172,7 +201,7 @@ func (r *Recipe) FirstUse(name string) int {
 		i = len(r.Stages)
 	}
 	for _, of := range r.ModelNames() {
-		if slices.Contains(r.MadeOf(of), name) {
+		if slices.Contains(r.namedBy(of), name) {
 			i = min(i, r.FirstUse(of))
 		}
 	}
@@ -274,7 +303,7 @@ func (d decoder) models(r *Recipe) {
 			d.Fail(at.With(said[1]), "models.%s.%s cannot be set together with models.%s.%s: remove one of them", name, said[1], name, said[0])
 			continue
 		case len(said) == 0 || t[said[0]] == "":
-			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\"", name)
+			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\" or logits = \"FORMULA\", which name others", name)
 			continue
 		}
 		for _, f := range settings.Fields(&m) {
@@ -288,6 +317,9 @@ func (d decoder) models(r *Recipe) {
 		d.headed(name, m, at)
 		if m.Weights != "" {
 			d.blended(r, name, at.With("weights"))
+		}
+		if m.Logits != "" {
+			d.summed(r, name, at.With("logits"))
 		}
 		if m.Prompt != "" && name == ReferenceModel {
 			d.Fail(at.With("prompt"), "models.ref.prompt: the reference reads the policy's prompts; give a model with a prompt another name")
@@ -304,11 +336,11 @@ func (d decoder) models(r *Recipe) {
 }
 
 // modelKinds are the keys that say what a model is.
-var modelKinds = []string{"path", "copy", "weights"}
+var modelKinds = []string{"path", "copy", "weights", "logits"}
 
 // blended checks the formula that makes a model.
 func (d decoder) blended(r *Recipe, name string, at settings.Path) {
-	names := slices.DeleteFunc(r.formulaNames(), func(n string) bool { return n != PolicyModel && reserved(n) != "" })
+	names := d.namable(r, "weights")
 	if r.Model.LoRA.Rank > 0 {
 		d.Fail(at, "%s: the formula is over whole models, but the run trains an adapter (model.lora.rank = %d); accepted: model.lora.rank = 0", d.Name(at), r.Model.LoRA.Rank)
 	}
@@ -316,11 +348,47 @@ func (d decoder) blended(r *Recipe, name string, at settings.Path) {
 	if err == nil {
 		return
 	}
-	text := strings.TrimPrefix(err.Error(), "weights: ")
+	d.formulaFault(at, "weights", err, names)
+}
+
+// namable are the names that a formula of a key can name, without those that no model may have.
+func (d decoder) namable(r *Recipe, key string) []string {
+	return slices.DeleteFunc(r.formulaNames(key), func(n string) bool { return n != PolicyModel && reserved(n) != "" })
+}
+
+// formulaFault records what is wrong with a formula over models.
+func (d decoder) formulaFault(at settings.Path, key string, err error, names []string) {
+	text := strings.TrimPrefix(err.Error(), key+": ")
 	if strings.Contains(text, "unknown name") {
-		text += "; accepted: " + strings.Join(names, ", ") + "; a model that is made of others is none of them"
+		text += "; accepted: " + strings.Join(names, ", ") + "; a model with " + key + " is none of them"
 	}
 	d.Fail(at, "%s: %s", d.Name(at), text)
+}
+
+// summed checks the formula of a sum of logits.
+func (d decoder) summed(r *Recipe, name string, at settings.Path) {
+	names := d.namable(r, "logits")
+	terms, err := algebra.CompileLogits(r.Models[name].Logits, names)
+	if err != nil {
+		d.formulaFault(at, "logits", err, names)
+		return
+	}
+	switch m := r.Models[name]; {
+	case name == ReferenceModel:
+		d.Fail(at, "%s: the reference is one model; give a sum a name of its own", d.Name(at))
+	case m.Prompt != "":
+		d.Fail(settings.Path{"models", name, "prompt"}, "models.%s.prompt does not go with logits: a sum reads the policy's prompts", name)
+	case len(terms) == 1 && terms[0].Model == PolicyModel:
+		d.Fail(at, "%s: the formula names the policy alone; accepted: a sum with another model", d.Name(at))
+	}
+	for _, t := range terms {
+		switch m := r.Models[t.Model]; {
+		case m.Head:
+			d.Fail(at, "%s: %s has a head, and says nothing of the next token", d.Name(at), t.Model)
+		case m.Prompt != "":
+			d.Fail(at, "%s: %s has a prompt of its own, and a sum is of one text; accepted: a model without a prompt", d.Name(at), t.Model)
+		}
+	}
 }
 
 // headed checks what a table says of a head.
@@ -329,7 +397,7 @@ func (d decoder) headed(name string, m Member, at settings.Path) {
 	case m.Label != "" && !m.Head:
 		d.Fail(at.With("label"), "models.%s.label = %q would do nothing without head = true", name, m.Label)
 	case !m.Head:
-	case m.Weights != "":
+	case m.Weights != "" || m.Logits != "":
 		d.Fail(at.With("head"), "models.%s.head: a formula makes no head; accepted: a model with path or copy", name)
 	case name == ReferenceModel:
 		d.Fail(at.With("head"), "models.ref.head: the reference is asked for log-probs; give a model with a head another name")
@@ -399,6 +467,12 @@ func (d decoder) members(r *Recipe) {
 		d.judges(r, st, at)
 		d.seats(r, st, at)
 		d.prompted(r, st)
+		for _, name := range r.ModelNames() {
+			if r.Models[name].Logits != "" && st.shows(name) {
+				p := settings.Path{"models", name, "logits"}
+				d.Fail(p, "%s: formulas of stage %s read hidden states of %s, and a sum of logits has none", d.Name(p), st.Name, name)
+			}
+		}
 	}
 	if last >= 0 && r.Stages[last].Learner() != PolicyModel {
 		p := settings.Path{"stage", strconv.Itoa(last), "trains"}
@@ -420,10 +494,10 @@ func (d decoder) members(r *Recipe) {
 				d.Fail(settings.Path{"models", name, "weights"}, "models.%s.weights: %w", name, hint.With(err, "write policy; or keep what the policy is at some stage by one of kind eval there with trains = \"%s\"", of))
 			}
 		}
-		if m := r.Models[name]; m.Head && m.Copy != "" && r.uses(name) {
+		if m := r.Models[name]; m.Head && m.Copy != "" && r.Uses(name) {
 			d.taught(r, name)
 		}
-		if !r.uses(name) {
+		if !r.Uses(name) {
 			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, and no stage trains it", name, name)
 			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table; a reward reads the name of a model only with head = true", name))
 		}
@@ -483,6 +557,16 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 		problem = "ref is what the stage began with; give the model that learns a name of its own"
 	case m.Path != "":
 		problem = "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\"; stage." + st.Name + ".skip=true leaves the stage out"
+	case m.Logits != "" && st.Learns() && !slices.ContainsFunc(r.Terms(who), func(t algebra.Term) bool { return t.Model == PolicyModel }):
+		problem = "the policy is not in its formula, and nobody else in it learns; accepted: a formula that names policy, or a stage of kind eval"
+	case m.Logits != "" && (st.Asks(ReferenceModel) || st.Asks("ema")):
+		problem = "its formulas read ref or ema, which are of the policy alone, and the stage draws by a sum; give the sum of before a name: logits with a model of copy = \"policy\" in the policy's place"
+	case m.Logits != "" && slices.ContainsFunc(st.Facts(), algo.Influences):
+		problem = "its formulas read influences, which are those of the policy's own logits"
+	case m.Logits != "" && slices.ContainsFunc(st.Texts(), func(a reward.Ask) bool { return a.Model == PolicyModel }):
+		problem = "its reward has the policy score texts, and the stage draws by a sum; accepted: a copy of it"
+	case m.Logits != "" && st.Best.Every > 0:
+		problem = "the best policy, which [stage.best] keeps, would draw without the others of the sum"
 	case m.Renew > 0 || m.Follow > 0:
 		problem = "a copy with renew or follow is made of the policy again and again; remove these keys from [models." + who + "]"
 	case st.Asks(who) && m.Head:

@@ -28,7 +28,7 @@ type Recipe struct {
 
 	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, where a
 	// stage that the base lacks comes before the next one that it has, or last; but [model] with path or
-	// family, [models.NAME] with path, copy or weights, [task] with name, data, source or world, and [stage.algorithm] with
+	// family, [models.NAME] with path, copy, weights or logits, [task] with name, data, source or world, and [stage.algorithm] with
 	// preset replace the whole table, and what the base expects is left out; the recipe of a run has no base, since it says everything itself
 	Base string `toml:"base"`
 
@@ -374,7 +374,7 @@ type Stage struct {
 	// leave the stage out, for example because the model of model.path has been through it
 	Skip bool `toml:"skip"`
 
-	// who learns: the policy, or a model of [models] with copy or weights, which has the place of the policy as long
+	// who learns: the policy, or a model of [models] with copy, weights or logits, which has the place of the policy as long
 	// as the stage lasts: it draws, and is evaluated and saved. In a stage of kind eval it is measured, and
 	// nobody learns
 	Trains string `toml:"trains" in:"sft,preference,rl,eval" of:"trains" default:"policy"`

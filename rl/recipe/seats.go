@@ -106,6 +106,8 @@ func (r *Recipe) player(s *Stage, by string) error {
 		return errors.New("the reference is asked for log-probs; give a model that plays a name of its own, with copy = \"policy\" or path")
 	case !known:
 		return hint.With(fmt.Errorf("nobody of this name plays%s", settings.DidYouMean(by, accepted, "")), "an earlier policy is a table [models.%s] with copy = \"policy\" and renew, or with path", "past")
+	case m.Logits != "":
+		return errors.New("it is a sum of logits, and one model plays a seat; accepted: a model with path, copy or weights")
 	case m.Head:
 		return errors.New("a model with a head scores, and does not play; accepted: one without head")
 	case m.Prompt != "":

@@ -373,6 +373,92 @@ func TestMadeOfOthers(t *testing.T) {
 	}
 }
 
+// summed is a run whose policy learns by the sum of its logits and those of two others.
+const summed = `
+[models.big]
+copy = "policy"
+[models.small]
+copy = "policy"
+[models.total]
+logits = "policy + 0.5*(big - small)"
+[models.same]
+logits = "big"
+[models.near]
+logits = "0.5*policy + 0.5*big"
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "big"
+kind = "rl"
+trains = "big"
+steps = 2
+prompts_per_step = 4
+group_size = 4
+reward = "random"
+[[stage]]
+name = "rl"
+trains = "total"
+[stage.algorithm]
+preset = "grpo"
+penalty = "0.05*square(logp - near)/2"
+[stage.algorithm.metrics]
+"my/same" = "step_token_mean(same == big)"
+"my/apart" = "step_token_mean(near == big)"
+"my/first" = "update_token_mean(exp(logp - old) == 1)"
+[[stage]]
+name = "look"
+kind = "eval"
+`
+
+// TestSummed: a stage that trains a sum of logits draws and learns by it: sampler and trainer agree to the bit, so
+// that the first ratio is exactly 1, and the policy learns, while those beside it stay. A sum of one model says what
+// that says, to the bit. The run comes to the same bytes from each of its checkpoints.
+func TestSummed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	for name, more := range map[string][]string{"whole": nil, "adapter": {"model.dtype=q8_0", "model.lora.rank=3"}} {
+		t.Run(name, func(t *testing.T) {
+			dev, dir := tester(t), t.TempDir()
+			more := append(slices.Clone(more), "stage.rl.updates_per_rollout=1")
+			must(t, trainText(t, dev, dir, summed, false, more...))
+			rows := metricRows(t, dir, "my/same")
+			for _, row := range rows {
+				if row["my/same"] != 1.0 || row["my/apart"].(float64) == 1 || row["my/first"] != 1.0 {
+					t.Errorf("step %v: for a share of %v a sum of one model says what that says, for %v another sum does, and the first ratio is 1 for %v", row["step"], row["my/same"], row["my/apart"], row["my/first"])
+				}
+			}
+			for _, row := range metricRows(t, dir, "policy/compared") {
+				if row["policy/mismatch_kl"] != 0.0 || row["policy/compared"] != row["policy/equal"] {
+					t.Errorf("step %v: sampler and trainer differ: %v", row["step"], row)
+				}
+			}
+			want, all := runFiles(t, dir), checkpointDirs(t, dir)
+			weights := "model.safetensors"
+			if name == "adapter" {
+				weights = "adapter_model.safetensors"
+			}
+			file := func(dir, name string) string {
+				data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+				must(t, err)
+				return string(data)
+			}
+			last, before := all[len(all)-1], all[len(all)-3]
+			if file(last, weights) == file(before, weights) || file(last, "models/big.safetensors") != file(before, "models/big.safetensors") {
+				t.Error("the policy has not learned, or who is added to it has")
+			}
+			for _, keep := range []int{len(all) - 3, len(all) - 1} {
+				again := copyRun(t, dir)
+				for _, c := range checkpointDirs(t, again)[keep:] {
+					must(t, os.RemoveAll(c))
+				}
+				must(t, trainText(t, dev, again, summed, true, more...))
+				sameRun(t, runFiles(t, again), want)
+			}
+		})
+	}
+}
+
 // fromFolder is a recipe whose policy is compared with a model of a folder.
 func fromFolder(folder string) string {
 	return "[models.teacher]\npath = '" + folder + "'\n" + `[[stage]]

@@ -125,6 +125,15 @@ func (o *opening) workers() error {
 		return nil
 	}
 	full, c := o.Opened.Recipe, o.parts.Cast
+	faults := full.Faults()
+	for i := range full.Stages {
+		if st := &full.Stages[i]; !st.Skip && full.Models[st.Learner()].Logits != "" {
+			faults.Fail(fmt.Sprintf("stage.%d.trains", i), "%s is a sum of logits, and workers have the policy alone; accepted: a run without --workers", st.Learner())
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
 	note := func(text string) { o.display.show.Line("%s", text) }
 	workers, err := o.Workers(full, c, note)
 	if err != nil {

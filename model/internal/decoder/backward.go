@@ -159,10 +159,10 @@ func (m *Decoder) recordBackward(r *device.Recorder, ws *Workspace, bs *Backward
 // dentropy, dmean, dvalue. The logits in the workspace become their gradient.
 func (m *Decoder) Backward(progs *device.Programs, ws *Workspace, bs *BackwardSpace, g *Gradients, b seq.Batch, weights [][4]float32) error {
 	n := min(b.T, m.config.Vocab) // buckets of equal ids
-	if err := ws.uploadBackward(bs, b, weights, n); err != nil {
+	if err := ws.uploadBackward(bs, b, ws.mix.weigh(weights), n); err != nil {
 		return err
 	}
-	err := progs.Run(fmt.Sprintf("backward %d %d", b.T, b.R), func(r *device.Recorder) {
+	err := progs.Run(fmt.Sprintf("backward %d %d%s", b.T, b.R, ws.Summed()), func(r *device.Recorder) {
 		m.recordHeadBackward(r, ws, bs, g, b.T, b.R)
 		m.recordBackward(r, ws, bs, g, b.T, n)
 	})

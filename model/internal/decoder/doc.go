@@ -21,5 +21,11 @@
 // workspace of at most 64 MiB (on a card, 512 MiB or a 32nd of its memory, whichever
 // is less), reduced to four numbers a row, and made again in the backward pass.
 //
+// # Sums
+//
+// A workspace may add the logits of other decoders to those of its own (mixture.go). They read the same rows, and their
+// logits are made block by block beside the others, in both passes. So statistics, draws and gradients are of the sum,
+// by the same kernels; only the workspace's own decoder has a gradient, times its factor.
+//
 // Exported names are for the packages of model only. A workspace belongs to one goroutine.
 package decoder

@@ -12,6 +12,7 @@ import (
 // ids to the residual stream in ws.last. Trainer, Scorer and Engine all use it.
 func (m *Decoder) RecordForward(r *device.Recorder, ws *Workspace, T int) {
 	m.recordBlocks(r, ws, T, m.Layout.Layers)
+	ws.mix.each(func(s summand) { s.of.RecordForward(r, s.ws, T) })
 }
 
 // recordBlocks records the first n blocks, to the residual stream after them.
@@ -31,6 +32,7 @@ func (m *Decoder) RecordFinalNorm(r *device.Recorder, ws *Workspace, R int) {
 	d, h, p := m.Layout.Dims, &ws.Head, &pass{Recorder: r, m: m, ws: ws}
 	r.Op("gather_rows", d.ld, R, []gpu.View{ws.last, h.Idx, h.x}, u(R), u(d.ld))
 	p.norm(m.Layout.norm, R, h.x, h.h, h.rstd)
+	ws.mix.each(func(s summand) { s.of.RecordFinalNorm(r, s.ws, R) })
 }
 
 // ReadHidden reads the R rows that RecordFinalNorm made, or those of a layer before it, [R][width].
@@ -50,12 +52,13 @@ func (h *HeadSpace) Blocks(R int, do func(r0, n int)) {
 	}
 }
 
-// RecordLogits records the logits of rows r0 .. r0+n-1 into the workspace.
+// RecordLogits records the logits of rows r0 .. r0+n-1 into the workspace, or what is summed there.
 func (m *Decoder) RecordLogits(r *device.Recorder, ws *Workspace, r0, n int) {
 	d, h, p := m.Layout.Dims, &ws.Head, &pass{Recorder: r, m: m, ws: ws}
 	for _, s := range m.Layout.head {
 		s.forward(p, n, device.At(h.h, r0*d.ld), device.At(h.Logits, s.row0), d.VocabPadded)
 	}
+	ws.mix.recordSum(r, h, d.VocabPadded, r0, n)
 }
 
 // RecordStats records log-prob, entropy and mean log-softmax of rows r0 .. r0+n-1
@@ -96,7 +99,7 @@ func (m *Decoder) Forward(progs *device.Programs, ws *Workspace, b seq.Batch) er
 	if err := ws.Upload(b); err != nil {
 		return err
 	}
-	err := progs.Run(fmt.Sprintf("forward %d %d", b.T, b.R), func(r *device.Recorder) { m.RecordScores(r, ws, b.T, b.R) })
+	err := progs.Run(fmt.Sprintf("forward %d %d%s", b.T, b.R, ws.Summed()), func(r *device.Recorder) { m.RecordScores(r, ws, b.T, b.R) })
 	if err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func (m *Decoder) statesOf(progs *device.Programs, ws *Workspace, b seq.Batch, l
 	if err := ws.Upload(b); err != nil {
 		return nil, err
 	}
-	err := progs.Run(fmt.Sprintf("states %d %d %d", layer, b.T, b.R), func(r *device.Recorder) {
+	err := progs.Run(fmt.Sprintf("states %d %d %d%s", layer, b.T, b.R, ws.Summed()), func(r *device.Recorder) {
 		m.recordBlocks(r, ws, b.T, layer)
 		if layer == m.Layout.Layers {
 			m.RecordFinalNorm(r, ws, b.R)

@@ -30,7 +30,8 @@ type Workspace struct {
 	Head    HeadSpace
 	lora    loraSpace // unused without an adapter
 	keep    Kept
-	window  int // of the layers that have one, tokens; 0: none has
+	window  int      // of the layers that have one, tokens; 0: none has
+	mix     *Mixture // nil: it has no room for the logits of others
 }
 
 // HeadSpace is what the vocabulary part needs for at most R predicted tokens.
@@ -99,6 +100,11 @@ type KVLayer struct{ k, v gpu.View }
 // adapters need.
 func (ws *Workspace) rowSpace(p *device.Pool, d Dims, rows int) {
 	ws.ids, ws.place, ws.keys = p.Words("ids", rows), p.Words("places", 2*rows), p.Words("key ranges", 2*rows)
+	ws.ownRows(p, d, rows)
+}
+
+// ownRows allocates what of that depends on the decoder.
+func (ws *Workspace) ownRows(p *device.Pool, d Dims, rows int) {
 	if ws.window = d.window; d.window > 0 {
 		ws.near = p.Words("key ranges of windows", 2*rows)
 	}
@@ -113,6 +119,11 @@ func (ws *Workspace) RowWrites(ids, place, keys []uint32) []device.Write {
 	if ws.window > 0 {
 		w = append(w, device.Put(ws.near, lastKeys(keys, ws.window)))
 	}
+	ws.mix.each(func(s summand) {
+		if s.ws.window > 0 {
+			w = append(w, device.Put(s.ws.near, lastKeys(keys, s.ws.window)))
+		}
+	})
 	return w
 }
 
