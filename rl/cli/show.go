@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,7 +23,8 @@ func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show the completions of a step, and what they were paid", ArgsUsage: "RUN",
 		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
-completions of one group; equal ones share a line, and episodes are told turn by turn. Those that
+completions of one group; equal ones share a line, and episodes are told turn by turn. Below each
+stands what judges said to it: how their answer was read, and what they wrote. Completions that
 grew as a tree stand below what they share, node by node, each node with the mean reward of the
 completions that go through it. With --tokens, prints what the step taught each token: ▲ more
 likely, ▼ less likely, = clipped; what an episode read stands in brackets. With --calls, prints
@@ -103,8 +106,53 @@ func show(c *cli.Context, dir string) error {
 	case c.Bool("json"):
 		return printAll(c, group)
 	}
-	showGroup(c.App.Writer, group)
+	said, err := judgementsOf(dir, group[0])
+	if err != nil {
+		return err
+	}
+	showGroup(c.App.Writer, group, said)
 	return nil
+}
+
+// judgementsOf are what judges said about the completions of a group, [sample]; of a run without a
+// judge there are none.
+func judgementsOf(dir string, of record.Completion) (map[int][]record.Judgement, error) {
+	log, err := record.Open(filepath.Join(dir, record.JudgementsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	out := map[int][]record.Judgement{}
+	err = record.Lines(log, of.Step, of.Group, func(_ int, l record.Judgement) error {
+		out[l.Sample] = append(out[l.Sample], l)
+		return nil
+	})
+	return out, err
+}
+
+// showJudgements prints what judges said about a completion, an answer a line.
+func showJudgements(w io.Writer, indent string, said []record.Judgement) {
+	for _, l := range said {
+		parts := []string{"cannot be read: " + terminal.Line(l.Why, shownWidth)}
+		if l.Reading != nil {
+			parts[0] = strings.TrimSpace(shownNumber(l.Reading))
+		}
+		if l.About != "" {
+			parts = append(parts, "about "+terminal.Line(l.About, shownWidth))
+		}
+		if l.Raw != nil {
+			parts = append(parts, "its head says "+strings.TrimSpace(shownNumber(l.Raw)))
+		}
+		if l.Mass != nil {
+			parts = append(parts, fmt.Sprintf("its answers have %.1f %% of the probability", 100**l.Mass))
+		}
+		if l.Text != "" {
+			parts = append(parts, `it wrote "`+terminal.Line(l.Text, shownWidth)+`"`)
+		}
+		fmt.Fprintf(w, "%sjudge %s: %s\n", indent, l.Verifier, strings.Join(parts, "; "))
+	}
 }
 
 // printAll writes values as JSON lines.
@@ -136,10 +184,10 @@ func showGroups(w io.Writer, all []record.Completion) {
 	}
 }
 
-func showGroup(w io.Writer, group []record.Completion) {
+func showGroup(w io.Writer, group []record.Completion, said map[int][]record.Judgement) {
 	showHead(w, group[0])
 	if group[0].Nodes != nil {
-		showTree(w, group)
+		showTree(w, group, said)
 		return
 	}
 	count, order := map[string]int{}, []record.Completion{}
@@ -152,6 +200,7 @@ func showGroup(w io.Writer, group []record.Completion) {
 	for _, l := range order {
 		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n", count[saidIn(l)], shownNumber(l.Reward), shownNumber(l.Advantage), saidIn(l))
 		fmt.Fprintf(w, "       %s: %s\n", l.Verdict, terminal.Line(l.Reason, shownWidth))
+		showJudgements(w, "       ", said[l.Sample])
 	}
 }
 
@@ -165,7 +214,7 @@ type branch struct {
 }
 
 // showTree prints the nodes of a group, each below the one that it comes after.
-func showTree(w io.Writer, group []record.Completion) {
+func showTree(w io.Writer, group []record.Completion, said map[int][]record.Judgement) {
 	nodes, roots, ends := map[int]*branch{}, []int{}, map[int][]record.Completion{}
 	for _, l := range group {
 		before := (*branch)(nil)
@@ -202,6 +251,7 @@ func showTree(w io.Writer, group []record.Completion) {
 		for _, l := range ends[number] {
 			fmt.Fprintf(w, "%s%s  sample %d  reward %s  advantage %s\n", indent, terminal.Line(b.text, shownWidth), l.Sample, shownNumber(l.Reward), shownNumber(l.Advantage))
 			fmt.Fprintf(w, "%s  %s: %s\n", indent, l.Verdict, terminal.Line(l.Reason, shownWidth))
+			showJudgements(w, indent+"  ", said[l.Sample])
 		}
 		for _, n := range b.children {
 			show(n, depth+1)

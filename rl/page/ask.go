@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,7 +126,7 @@ func (r *Runs) of(ctx context.Context, o *run, name string, q url.Values) (any, 
 	case "steps.json":
 		from, _ := strconv.Atoi(q.Get("from")) // 0 where it is none
 		file := q.Get("file")
-		if file != record.TokensFile {
+		if !slices.Contains(stepLogs, file) {
 			file = record.CompletionsFile
 		}
 		return o.stepsFrom(file, from)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -16,7 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Room is how many bytes of completions and tokens a page that is one file has where
+// Room is how many bytes of completions, tokens and judgements a page that is one file has where
 // nobody says so: it can be sent by mail then.
 const Room = 4 << 20
 
@@ -40,15 +41,15 @@ type contest struct {
 // other.
 const maxAgainst = 105
 
-// File is the page as one HTML file: every file of the runs, and of completions and tokens
+// File is the page as one HTML file: every file of the runs, and of those of stepLogs
 // the steps that room has place for, in bytes, evenly over each run.
 func (r *Runs) File(room int) ([]byte, error) {
 	in := inline{Runs: inFile(r.describe()), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Methods: map[string][]stageMethod{}, Against: map[string]json.RawMessage{}}
-	share := room / (2 * len(in.Runs)) // of each of the two logs of a run
-	for _, o := range r.known() {
+	for i, o := range r.known() {
+		shares := sharesOf(in.Runs[i], room/len(in.Runs))
 		in.Files[o.id], in.Methods[o.id] = map[string]string{}, o.methods()
 		for _, name := range Files {
-			text, err := o.text(name, share)
+			text, err := o.text(name, shares[name])
 			if err != nil {
 				return nil, err
 			}
@@ -66,6 +67,18 @@ func (r *Runs) File(room int) ([]byte, error) {
 		}
 	}
 	return in.bundle(slices.Concat(scripts, screenScripts, mains), in.still())
+}
+
+// sharesOf are the bytes that a file has room for of each of stepLogs of a run: equally many, but what one
+// does not need is for those that are longer.
+func sharesOf(r Run, room int) map[string]int {
+	out := map[string]int{}
+	names := slices.SortedFunc(slices.Values(stepLogs), func(a, b string) int { return cmp.Compare(r.Files[a], r.Files[b]) })
+	for i, name := range names {
+		out[name] = room / (len(names) - i)
+		room -= min(out[name], int(r.Files[name]))
+	}
+	return out
 }
 
 // inFile are runs as a file tells of them: what it says of a run that is not finished has to
@@ -86,12 +99,12 @@ func Contest(told json.RawMessage, notes []string) ([]byte, error) {
 	return in.bundle(slices.Concat(scripts, []string{"contest.js"}, mains), scriptless)
 }
 
-// text is a file of a run, "" if there is none: of completions and tokens a part.
+// text is a file of a run, "" if there is none: of those of stepLogs a part.
 func (o *run) text(name string, limit int) (string, error) {
 	if _, there := o.describe().Files[name]; !there {
 		return "", nil
 	}
-	if name == record.CompletionsFile || name == record.TokensFile {
+	if slices.Contains(stepLogs, name) {
 		return o.sample(name, limit)
 	}
 	f, info, err := o.open(name)

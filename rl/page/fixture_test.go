@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // The runs that browsers are shown, made anew for each test: empty, in progress, finished
@@ -55,7 +58,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 	if steps == 0 {
 		return
 	}
-	var metrics, timing, completions, tokens, evaluations, alerts rows
+	var metrics, timing, completions, tokens, judgements, evaluations, alerts rows
 	evaluated := func(step int, accuracy float64) {
 		metrics.add(object{"step": step, "stage": "rl", "eval/pass@1": accuracy, "eval/pass@8": 0.9, "eval/problems": 64, "eval/samples": 8, "eval/mean": accuracy, "eval/mean_low": accuracy - 0.05, "eval/mean_high": accuracy + 0.05, "eval/greedy": accuracy})
 		for i := range 30 {
@@ -86,6 +89,15 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 					l = strings.TrimSuffix(strings.TrimSpace(l), "}") + `,"turns":` + string(turns) + "}\n"
 				}
 				completions.WriteString(l)
+				if step%10 == 1 && g == 1 {
+					quarters := []float64{0.25, 0.5, 0.75, 1.1}
+					for _, o := range []verify.Opinion{{Question: "aa", Reading: &quarters[2], Raw: &quarters[3]}, {Question: "ab", About: hostile[s%len(hostile)], Reading: &quarters[1], Mass: &quarters[0]},
+						{Question: "ac", Text: hostile[(s+2)%len(hostile)], Why: hostile[(s+1)%len(hostile)], Tokens: 9}} {
+						judged, err := json.Marshal(record.Judgement{Step: step, Stage: "rl", Group: g, Sample: s, Verifier: "liked", Opinion: o})
+						must(t, err)
+						judgements.Write(append(judged, '\n'))
+					}
+				}
 				if step%10 == 1 {
 					fmt.Fprintf(&tokens, `{"step":%d,"stage":"rl","group":%d,"sample":%d,"prompt_ids":[1,2],"ids":[5,6,7],"read":[{"before":1,"ids":[9],"text":"<b>read</b>"}],"text":["1"," +","<eos>"],"logprob":[-0.1,-2,-0.01],"entropy":[0.3,1.2,0],"weight":[%g,0.1,0],"clipped":[2]}`+"\n", step, g, s, float64(s-2)/10)
 				}
@@ -98,7 +110,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 			alerts.add(object{"step": step, "stage": "rl", "rule": "length", "level": "warning", "seen": "the mean length went from 10.0 to 20.0 tokens", "against": "the mean reward went from 0.4 to 0.4", "why": "completions change their length", "do": "Set a limit"})
 		}
 	}
-	logs := []struct{ name, text string }{{"metrics.jsonl", metrics.String()}, {"completions.jsonl", completions.String()}, {"evaluations.jsonl", ""}, {"tokens.jsonl", tokens.String()}, {"alerts.jsonl", alerts.String()}}
+	logs := []struct{ name, text string }{{"metrics.jsonl", metrics.String()}, {"completions.jsonl", completions.String()}, {"evaluations.jsonl", ""}, {"tokens.jsonl", tokens.String()}, {"judgements.jsonl", judgements.String()}, {"alerts.jsonl", alerts.String()}}
 	if steps == 60 {
 		evaluated(60, end)
 		logs[0].text = metrics.String()

@@ -18,20 +18,16 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// index of completions.jsonl or of tokens.jsonl, for several goroutines.
+// index of one of stepLogs, for several goroutines.
 type index struct {
 	mu sync.Mutex
 	record.Index
 }
 
-// stepsFrom brings the index of completions.jsonl or tokens.jsonl up to date and returns
-// its entries from one on, which may be the last one known: it may have grown. A file that
+// stepsFrom brings the index of one of stepLogs up to date and returns its entries from one on, which may be the last one known: it may have grown. A file that
 // is not there has none.
 func (o *run) stepsFrom(file string, from int) ([]record.Step, error) {
-	x := &o.completions
-	if file == record.TokensFile {
-		x = &o.tokens
-	}
+	x := &o.indexes[slices.Index(stepLogs, file)]
 	f, info, err := o.open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []record.Step{}, nil // not yet, or no longer: the page learns of it a moment later

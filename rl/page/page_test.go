@@ -304,8 +304,8 @@ func TestFile(t *testing.T) {
 	if n := strings.Count(text, "</script>"); n != 2 {
 		t.Errorf("%d scripts end, want 2", n)
 	}
-	if n := strings.Count(text, "mmmmmmmmmm\\\""); n < 3 || n > 10 || !strings.Contains(text, `{\"step\":50,`) {
-		t.Errorf("%d completions of 1,100 bytes are in it; there is room for 9, and the last is among them", n)
+	if n := strings.Count(text, "mmmmmmmmmm\\\""); n < 6 || n > 19 || !strings.Contains(text, `{\"step\":50,`) {
+		t.Errorf("%d completions of 1,100 bytes are in it; there is room for 18, and the last is among them", n)
 	}
 	for _, outside := range []string{"http://", "https://"} {
 		for _, use := range []string{"src=\"" + outside, "href=\"" + outside, "url(" + outside} {

@@ -2,8 +2,10 @@ package watch
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // rule is a row of the table. holds says whether both of its facts hold.
@@ -34,6 +36,8 @@ var rules = []rule{
 		"A control run means to do this. In any other run, read the completions that are paid, and run rlzero audit RUN", rewardIgnoresVerdict},
 	{"reward_without_accuracy", Warning, "the reward can be earned without solving the task",
 		"Read the completions that are paid and wrong, and run rlzero audit RUN", rewardWithoutAccuracy},
+	{"truth_falls", Warning, "the reward rises and the truth, which is not paid, falls: the policy has learned what the judge or the model that pays takes for right",
+		"Read the completions that are paid: rlzero judge RUN tells which the judge takes for right. Stop before the turn, teach the judge such answers ([[stage.make]]), or hold the policy near its start by a KL term", truthFalls},
 	{"paid_template", Warning, "different problems are paid for answers of one pattern",
 		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
 	{"entropy_collapse", Warning, "the policy has stopped exploring before it learned, or has lost what it had learned",
@@ -42,6 +46,8 @@ var rules = []rule{
 		"Put the length into the reward (rlzero formulas explains overlong), or change max_completion_tokens", length},
 	{"not_scored", Warning, "completions without a score teach nothing, and the others are a biased sample",
 		"Read not_scored in completions.jsonl: the verifier or the data is at fault", notScored},
+	{"judge_unread", Warning, "what cannot be read is not scored, and the completions that are left are a biased sample",
+		"Read what the judge wrote: rlzero judge RUN --failed. Then mend its prompt or its reading, or let it write longer", judgeUnread},
 	{"step_too_big", Warning, "updates move the policy so far that the next rollouts earn less",
 		"Lower the learning rate, or make fewer updates per rollout", stepTooBig},
 	{"stands_still", Warning, "step after step leaves the weights as they are, while not everything is solved: the run learns nothing",
@@ -137,6 +143,20 @@ func paidTemplate(h *history) (facts, bool) {
 	return f, true
 }
 
+// truthFalls: the reward against the first steps of the stage, the truth against its best ones. The
+// best of many means is above their mean by chance, so the second has to be clear.
+func truthFalls(h *history) (facts, bool) {
+	reward, ok := h.last("reward/mean", window)
+	first, ok2 := h.begin("reward/mean", window)
+	truth, ok3 := h.last("reward/truth", window)
+	top, ok4 := h.tops["reward/truth"]
+	if !ok || !ok2 || !ok3 || !ok4 || !reward.above(first) || truth.mean >= top.mean || truth.errors(top) <= 4 {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("the mean reward rose from %s to %s", figure(first.mean), figure(reward.mean)),
+		fmt.Sprintf("the truth fell from %s to %s", figure(top.mean), figure(truth.mean))}, true
+}
+
 // alike says whether the policy has stopped exploring, and against what.
 func alike(h *history) (facts, bool) {
 	const left, uniform, back = 0.2, 0.6, 3 // of the entropy; of the groups; evaluations
@@ -221,6 +241,21 @@ func notScored(h *history) (facts, bool) {
 	}
 	return facts{fmt.Sprintf("%s of the completions of the last %d steps are not scored", share(lost.mean/all), steps),
 		fmt.Sprintf("that is %.0f of %.0f in a step", lost.mean, all)}, true
+}
+
+// judgeUnread tells of the judge with the most answers that cannot be read.
+func judgeUnread(h *history) (facts, bool) {
+	const most, steps = 0.05, 5
+	worst, name := span{}, ""
+	for _, metric := range slices.Sorted(maps.Keys(h.row)) {
+		if judge, ok := strings.CutPrefix(metric, "judge/unread/"); ok {
+			if now, ok := h.last(metric, steps); ok && now.mean > max(most, worst.mean) {
+				worst, name = now, judge
+			}
+		}
+	}
+	return facts{fmt.Sprintf("%s of the answers to verifier %s cannot be read", share(worst.mean), name),
+		fmt.Sprintf("that is the mean of the last %d steps; up to %s are no cause for an alert", steps, share(most))}, name != ""
 }
 
 func stepTooBig(h *history) (facts, bool) {

@@ -101,13 +101,13 @@ async function group(el, r, step, lines, params) {
   }
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
-  el.append(R.answers(lines, tokens, params));
+  el.append(R.answers(lines, tokens, params, await r.linesOf("judgements.jsonl", step.step)));
   el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
 }
 
-// R.answers are the completions of a group, equal ones as one, with their tokens where there
-// are any.
-R.answers = function (lines, tokens, params) {
+// R.answers are the completions of a group, equal ones as one, with their tokens and what judges said
+// where there is any.
+R.answers = function (lines, tokens, params, judgements = []) {
   const folded = fold(lines).sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0) || b.samples.length - a.samples.length), best = folded[0].line;
   const largest = Math.max(1e-12, ...tokens.filter((t) => t.group === best.group).flatMap((t) => (t.weight || []).map(Math.abs)));
   return R.h("div", { class: "answers" }, folded.map(({ line, samples }) => {
@@ -117,6 +117,7 @@ R.answers = function (lines, tokens, params) {
       !t && line.turns ? conversation(line.turns) : R.h("p", { class: "written" }, t ? tokenText(t, params.by, largest) : params.diff && line !== best ? diff(best.completion, line.completion) : R.code(line.completion, 4000)),
       R.h("p", { class: "reason" }, R.verdict(line.verdict), " ", R.plain(line.reason), line.not_scored ? " · not scored: " + R.plain(line.not_scored) : ""),
       line.terms ? terms(line.terms) : null,
+      said(judgements.filter((o) => o.group === line.group && o.sample === line.sample)),
       navigator.clipboard ? R.h("p", {}, R.h("button", { type: "button", class: "small", onclick: () => copyRow(line) }, "copy as a test row")) : null);
   }));
 };
@@ -140,6 +141,12 @@ function fold(lines) {
   }
   return [...by.values()];
 }
+
+// said is what judges answered about a completion: how it was read, and what they wrote.
+const said = (all) => (all.length ? R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, o.verifier), " ",
+  o.reading == null ? "cannot be read: " + R.plain(R.clip(o.why || "", 160)) : R.number(o.reading),
+  o.about ? [" about ", R.code(o.about, 120)] : null, o.raw != null ? " · its head says " + R.number(o.raw) : null,
+  o.mass != null ? ` · its answers have ${R.number(100 * o.mass)} % of the probability` : null, o.text ? [" · it wrote ", R.code(o.text, 600)] : null))) : null);
 
 const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]) => R.h("div", {}, R.h("dt", {}, k), R.h("dd", {}, v == null ? "–" : R.number(v)))));
 

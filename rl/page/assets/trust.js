@@ -44,7 +44,7 @@ async function verify(el, r) {
 
 // hacked gathers what speaks for and against a reward that can be had without the task.
 function hacked(el, r) {
-  const rules = ["reward_ignores_verdict", "reward_without_accuracy", "paid_template", "control_learns"];
+  const rules = ["reward_ignores_verdict", "reward_without_accuracy", "truth_falls", "paid_template", "control_learns"];
   const found = r.alerts.filter((a) => rules.includes(a.rule));
   const c = r.series("reward/verdict_correlation").y.filter(R.finite);
   el.append(R.h("section", { id: "hacked" }, R.h("h2", {}, "Is the reward being hacked?"),
