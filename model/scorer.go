@@ -72,7 +72,7 @@ func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
 // the number of a label, given by its place among the head's. Temperatures do not matter.
 func (s *Scorer) Read(seqs []seq.Sequence, head *hf.Head, label int) ([]seq.Stats, error) {
 	out := make([]seq.Stats, len(seqs))
-	err := s.States(seqs, s.d.Layout.Layers, func(i int, states [][]float32) error {
+	err := s.States(seqs, 0, func(i int, states [][]float32) error {
 		out[i].Score = make([]float32, len(states))
 		for t, state := range states {
 			out[i].Score[t] = float32(head.Score(state, label))
@@ -83,8 +83,8 @@ func (s *Scorer) Read(seqs []seq.Sequence, head *hf.Head, label int) ([]seq.Stat
 }
 
 // States calls do for each sequence, in their order, with the states that the tokens of its spans leave in
-// a layer, from 1: the residual stream after so many blocks, and after the last one what the final norm makes
-// of it, [token][width]. They have the same bits whatever else is in the list. do may not keep them.
+// a layer, from 1: the residual stream after so many blocks, and after the last one, which is 0 too, what the
+// final norm makes of it, [token][width]. They have the same bits whatever else is in the list. do may not keep them.
 // Temperatures do not matter.
 func (s *Scorer) States(seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
 	return s.d.States(s.progs, s.ws, seqs, layer, do)

@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 			short.Layers = layer
 			got := statesOfShort(t, m, short, seqs)
 			if layer == cfg.Layers {
-				if !slices.EqualFunc(got, want, modeltest.EqualFloats) {
+				if last := statesOf(t, seqs, 0, scorer.States); !slices.EqualFunc(got, want, modeltest.EqualFloats) || !slices.EqualFunc(got, last, modeltest.EqualFloats) {
 					t.Error("the last layer of an equal model has other bits")
 				}
 				continue

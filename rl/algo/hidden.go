@@ -22,7 +22,7 @@ var everyModel = []string{"policy", "ref", "ema"}
 // be asked beside those that every run can have.
 func AngleFacts(models ...string) []formula.Fact {
 	return []formula.Fact{{Name: AngleFact, Level: formula.Group, Takes: layerOf(models),
-		Meaning: "how far the states of the prompt's tokens point the same way, 0 to 1: the mean cosine of all pairs of them. Layers count from 1; the last one is what the final norm gives, which the output table reads. Costs a forward pass of the prompts, up to that layer",
+		Meaning: "how far the states of the prompt's tokens point the same way, 0 to 1: the mean cosine of all pairs of them. Layers count from 1; the last one, or last, is what the final norm gives, which the output table reads. Costs a forward pass of the prompts, up to that layer",
 		Formula: "|sum of h/|h| over the n tokens|^2 / n^2", Source: "angle concentration within a segment: GAIN-RL, arXiv 2506.02281"}}
 }
 
@@ -69,13 +69,13 @@ func Influences(fact string) bool {
 
 // layerOf are the arguments of a fact of hidden states.
 func layerOf(models []string) []formula.Argument {
-	return []formula.Argument{{Name: "model", Names: append(everyModel[:len(everyModel):len(everyModel)], models...)}, {Name: "layer", Count: true}}
+	return []formula.Argument{{Name: "model", Names: append(everyModel[:len(everyModel):len(everyModel)], models...)}, {Name: "layer", Count: true, Names: []string{"last"}}}
 }
 
 // Hidden is a layer of a model.
 type Hidden struct {
 	Model string
-	Layer int // from 1
+	Layer int // from 1; 0: the last one
 }
 
 // HiddenOf reads what a fact such as angle(ref, 4) asks for; ok is false of other facts.
@@ -87,6 +87,9 @@ func HiddenOf(fact string) (of Hidden, ok bool) {
 		return of, false
 	}
 	model, layer, _ := strings.Cut(strings.TrimSuffix(rest, ")"), ", ")
+	if layer == "last" {
+		return Hidden{Model: model}, true
+	}
 	n, err := strconv.Atoi(layer)
 	return Hidden{model, n}, err == nil
 }

@@ -13,7 +13,7 @@ import (
 type Argument struct {
 	Name    string   // in the usage
 	Names   []string // it is one of these names
-	Count   bool     // it is a whole number from 1 to 1000
+	Count   bool     // it is a whole number from 1 to 1000, or one of these names
 	Number  bool     // it is a number
 	Text    bool     // it is a text in quotes, or a fact that is text
 	Pattern bool     // it is a regular expression in quotes, in the syntax of package regexp
@@ -122,11 +122,13 @@ func (c *compiler) writtenOut(s *scope, a *node, takes Argument) (written, wants
 	}
 	fact, known := c.fact(name)
 	switch {
+	case takes.Count && slices.Contains(takes.Names, name) && a.kind == nameNode:
+		return name, ""
 	case takes.Count:
 		if value >= 1 && value <= maxCount && value == float64(int(value)) {
 			return strconv.Itoa(int(value)), ""
 		}
-		return "", fmt.Sprintf("a whole number from 1 to %d, written out,", maxCount)
+		return "", fmt.Sprintf("%s, written out,", strings.Join(append([]string{fmt.Sprintf("a whole number from 1 to %d", maxCount)}, takes.Names...), " or "))
 	case takes.Number:
 		if number {
 			return strconv.FormatFloat(value, 'g', -1, 64), ""

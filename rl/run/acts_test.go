@@ -102,7 +102,9 @@ var doesNotAct = map[string]string{
 	"autotriton reward":                          "what the start of the test writes has a product",
 	"acereason updates_per_rollout":              "few groups of programs differ: one update takes them all",
 	"guru reward":                                "its engine and the task agree on every program",
-	"gain-rl algorithm.state.level":              slowLevel,
+	"gain-rl algorithm.state.middle":             slowLevel,
+	"latent-trajectory algorithm.segments":       "the path that it cuts is read by the metrics alone",
+	"latent-trajectory algorithm.sense":          "as latent-trajectory algorithm.segments",
 	"self-certainty algorithm.power":             "as self-certainty reward",
 	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
@@ -120,7 +122,7 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -133,22 +135,23 @@ const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1,
 // those of recipes with these tasks, by the task, or by the recipe that needs others; the models begin from the recipe
 // beside them.
 var easyOnes = map[string]struct{ from, task string }{
-	"guess":            {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
-	"mixture":          {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
-	"coderl-plus":      {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
-	"program":          {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
-	"rewrite":          {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
-	"countdown_search": {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
-	"order-of-rows":    {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
-	"climb":            {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
-	"rooms":            {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
-	"library":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
-	"reseek":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, judged = true, lies = 0.3}}`},
-	"chatr1":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, talk = 1}}`},
-	"masksearch":       {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
-	"routerag":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, routes = true}}`},
-	"adasearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 4, known = 2, noise = 3, turns = 3, searched = 0.5}}`},
-	"behavior-priming": {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
+	"guess":             {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
+	"mixture":           {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
+	"coderl-plus":       {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
+	"program":           {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
+	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
+	"countdown_search":  {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
+	"order-of-rows":     {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
+	"climb":             {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
+	"latent-trajectory": {"chain-sum-tiny", easyTask}, // of two layers
+	"rooms":             {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
+	"library":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
+	"reseek":            {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, judged = true, lies = 0.3}}`},
+	"chatr1":            {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, talk = 1}}`},
+	"masksearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
+	"routerag":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, routes = true}}`},
+	"adasearch":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 4, known = 2, noise = 3, turns = 3, searched = 0.5}}`},
+	"behavior-priming":  {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 }
 
 // TestActs takes two steps of every stage of the recipes of published systems, with a tiny

@@ -107,12 +107,16 @@ func (m *Decoder) Forward(progs *device.Programs, ws *Workspace, b seq.Batch) er
 }
 
 // States calls do for each sequence, in their order, with the states that the tokens of its spans leave
-// in a layer, [token][width]: the residual stream after so many blocks, and of the last one what the final
-// norm makes of it. Temperatures do not matter. No more states are on the host at a time than the
+// in a layer, [token][width]: the residual stream after so many blocks, and of the last one, which is 0 too,
+// what the final norm makes of it. Temperatures do not matter. No more states are on the host at a time than the
 // workspace has rows, and do may not keep them.
 func (m *Decoder) States(progs *device.Programs, ws *Workspace, seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
-	if last := m.Layout.Layers; layer < 1 || layer > last {
+	last := m.Layout.Layers
+	if layer < 0 || layer > last {
 		return fmt.Errorf("layer %d; accepted: 1 to %d", layer, last)
+	}
+	if layer == 0 {
+		layer = last
 	}
 	after := make([]seq.Sequence, len(seqs))
 	for i, s := range seqs {
