@@ -27,6 +27,7 @@ const (
 	Branch                          // completions that go on from a fork of a tree
 	Made                            // texts that a model writes for rows
 	Rows                            // which made rows a step draws
+	Propose                         // problems that the policy writes
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

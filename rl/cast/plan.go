@@ -52,6 +52,10 @@ func sizesOf(r *recipe.Recipe) sizes {
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*max(1, len(st.Seats))*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
+			if st.Proposes() {
+				rows *= 1 + st.Propose.Count
+				widest, group = widest*st.Propose.Count, max(group, st.Propose.Count)
+			}
 		case recipe.KindMake:
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
 		}

@@ -410,6 +410,27 @@ func TestDrawsOfEpisodes(t *testing.T) {
 	}
 }
 
+// TestDrawsOfProposals: problems that the policy wrote are drawn again, and what it made of them.
+func TestDrawsOfProposals(t *testing.T) {
+	for name, sets := range proposals {
+		dir := playedOf(t, name, sets...)
+		all := draws(t, dir)
+		if !all.OK || !slices.ContainsFunc(all.Checks, func(c Check) bool { return strings.HasPrefix(c.Name, "problems written in step ") }) {
+			t.Fatalf("%s: %+v", name, all)
+		}
+		defer edit(t, filepath.Join(dir, "completions.jsonl"), `"prompt":">`, `"prompt":"+`)()
+		if r := draws(t, dir); r.OK {
+			t.Errorf("%s, another prompt: %+v", name, r.Checks)
+		}
+	}
+}
+
+// proposals are small runs in which the policy writes problems.
+var proposals = map[string][]string{
+	"chain-sum-tiny": {"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=48", "model.init_std=0.1", "task.max_prompt_tokens=10", "stage.warm-up.optimizer.lr=0.01", "stage.warm-up.batch_size=8", "stage.warm-up.hold_steps=60", "stage.warm-up.until_valid=1", "stage.rl.updates_per_rollout=1",
+		`stage.warm-up.propose={say = ">{question}"}`, `stage.rl.propose={say = ">{question}", count = 6}`},
+}
+
 // TestDrawsOfSeats: what the policy played in a seat is drawn again, in the stream of the seat and of the game,
 // whoever played the others.
 func TestDrawsOfSeats(t *testing.T) {

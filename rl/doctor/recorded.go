@@ -136,12 +136,36 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 		if st.Sits() {
 			drawn = inStreams(r.Task.Seats(), st.GroupSize, drawn)
 		}
+		if st.Proposes() {
+			var proposals sitting
+			if proposals, drawn = proposed(st, drawn); len(proposals.lines) > 0 {
+				proposals.name, proposals.tokens = fmt.Sprintf("problems written in step %d", s.At.Total+1+ahead), r.Task.Episode.Tokens
+				proposals.key = train.ProposalKey(index, step+ahead)
+				out = append(out, proposals)
+			}
+			if len(drawn) == 0 { // the task accepts none
+				continue
+			}
+		}
 		out = append(out, sitting{
 			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.FirstDraw(), tokens: r.Task.Episode.Tokens,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}
 	return out, nil
+}
+
+// proposed are the problems that a step wrote, which come last, and the completions that solve them.
+func proposed(st *recipe.Stage, drawn []logged) (sitting, []logged) {
+	first := slices.IndexFunc(drawn, func(l logged) bool { return l.Seat == recipe.ProposerSeat })
+	if first < 0 { // a step that could not be scored
+		return sitting{}, drawn
+	}
+	out := sitting{log: record.CompletionsFile, params: train.StepParams(st), each: st.Propose.Count, lines: drawn[first:]}
+	for i, before := 0, drawn[first].Group; i < len(out.lines); i++ {
+		out.lines[i].Group -= before
+	}
+	return out, drawn[:first]
 }
 
 // inStreams are completions of games of seats with the numbers of groups and samples that their streams have, see

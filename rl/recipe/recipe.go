@@ -426,6 +426,9 @@ type Stage struct {
 	// are always played so
 	Seats map[string]any `toml:"seats" in:"rl" of:"seats"`
 
+	// problems that the policy writes, and then solves; of kind sft, that it imitates
+	Propose Propose `toml:"propose" in:"sft,rl" of:"propose"`
+
 	// the policy whose greedy answers greedy_reward is the reward of: the best one so far
 	Best best `toml:"best" in:"rl" of:"best"`
 
@@ -444,7 +447,7 @@ type Stage struct {
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy, a learner of its
-// own, a truth, a tree, seats or others who learn has no keys about them.
+// own, a truth, a tree, seats, problems that are written or others who learn has no keys about them.
 func (s Stage) Variant() string {
 	var variants []string
 	if s.Best.Every > 0 {
@@ -464,6 +467,9 @@ func (s Stage) Variant() string {
 	}
 	if s.Sits() {
 		variants = append(variants, "seats")
+	}
+	if s.Proposes() {
+		variants = append(variants, "propose")
 	}
 	if len(s.Learn) > 0 {
 		variants = append(variants, "learn")

@@ -74,14 +74,15 @@ func listsGiven(s *Stage) {
 // resolved text, so a value is never a matter of the program's version.
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
-	candidates, taught, crowned := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}
+	candidates, taught, crowned, sft := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindSFT}
 	crowned.Best.Every, crowned.Trains, crowned.Truth = 4, "twin", "task"
 	crowned.Seats = map[string]any{"second": "twin"}
+	crowned.Propose, sft.Propose = Propose{Say: "x"}, Propose{Say: "x"}
 	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}
 	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
 	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}, "mean": {Weights: "policy"}, "sum": {Logits: "policy + twin"}}
-	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}, Make: []Making{{}}, Sources: []rowSource{{}}}, candidates, taught, crowned, {Kind: KindEval}}}
+	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{sft, {Kind: KindRL, RL: RL{Verifiers: verifiers}, Make: []Making{{}}, Sources: []rowSource{{}}}, candidates, taught, crowned, {Kind: KindEval}}}
 	calculator, _ := tools.Lookup("calculator")
 	inTurns, err := tasks.New("guess")
 	if err != nil {

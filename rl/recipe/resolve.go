@@ -495,6 +495,9 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if d.Failed() == before && s.Kind == KindSFT && len(s.Curriculum.Settings) > 0 && known {
 		d.before(s, r, at)
 	}
+	if d.Failed() == before && known && (s.Kind == KindSFT || s.Kind == KindRL) {
+		d.proposing(s, task, at)
+	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return
 	}

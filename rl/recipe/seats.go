@@ -110,6 +110,8 @@ func (r *Recipe) player(s *Stage, by string) error {
 		return errors.New("it is a sum of logits, and one model plays a seat; accepted: a model with path, copy or weights")
 	case m.Head:
 		return errors.New("a model with a head scores, and does not play; accepted: one without head")
+	case m.Logits != "":
+		return errors.New("a sum of what models say plays no seat; accepted: a model with weights of its own")
 	case m.Prompt != "":
 		return errors.New("who plays reads what its seat reads; take prompt out of [models." + by + "]")
 	case s.Teaches(by):

@@ -60,7 +60,7 @@ type Completion struct {
 	Nodes  []Node  `json:"nodes,omitempty"`  // of its group's tree that the completion goes through; absent: the group has none
 	Branch *Branch `json:"branch,omitempty"` // of a completion that goes on from a fork of the tree
 
-	Seat string `json:"seat,omitempty"` // that the policy played, in an episode of several seats, whose prompt is what the seat was asked
+	Seat string `json:"seat,omitempty"` // that the policy played: in an episode of several seats, whose prompt is what the seat was asked, or of a stage whose problems it writes: proposer or solver
 	Game int    `json:"game,omitempty"` // number of the episode in the step, from 1: its seats have the same
 }
 

@@ -373,9 +373,16 @@ func readScripts(st *recipe.Stage, stage int, faults *recipe.Faults) bool {
 // the values that the method reads of it.
 func compile(st *recipe.Stage, stage int, played bool, faults *recipe.Faults) {
 	program, err := st.Program()
-	if err == nil && !played {
-		for _, fact := range program.Turns() {
-			faults.Fail(fmt.Sprintf("stage.%d.reward", stage), "it reads %s, which only tasks that are played in turns have; the problems of this recipe's task have one answer", fact)
+	paid, other := st.Paid()
+	for _, of := range []struct {
+		key string
+		*reward.Program
+	}{{"reward", program}, {"propose.reward", paid}} {
+		if of.Program == nil || played {
+			continue
+		}
+		for _, fact := range of.Turns() {
+			faults.Fail(fmt.Sprintf("stage.%d.%s", stage, of.key), "it reads %s, which only tasks that are played in turns have; the problems of this recipe's task have one answer", fact)
 		}
 	}
 	if reads, unread := st.Reads(); err == nil && unread == nil {
@@ -390,6 +397,7 @@ func compile(st *recipe.Stage, stage int, played bool, faults *recipe.Faults) {
 	if err == nil { // else the verifiers are told of already
 		_, err = st.Measure()
 		told(err, stage, "truth", faults)
+		told(other, stage, "propose.reward", faults)
 	}
 }
 

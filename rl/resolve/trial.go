@@ -60,10 +60,15 @@ func try(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) (notes 
 
 // inSeats are the rows of a stage as its groups have them, each with a seat of those that the policy plays.
 func inSeats(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) []verify.Problem {
-	if !st.Sits() {
+	var seats []string
+	switch {
+	case st.Sits():
+		seats = slices.DeleteFunc(slices.Clone(r.Task.Seats()), func(seat string) bool { return st.SeatBy(seat) != recipe.PolicyModel })
+	case st.Proposes():
+		seats = []string{recipe.SolverSeat, recipe.ProposerSeat}
+	default:
 		return rows
 	}
-	seats := slices.DeleteFunc(slices.Clone(r.Task.Seats()), func(seat string) bool { return st.SeatBy(seat) != recipe.PolicyModel })
 	out := make([]verify.Problem, len(rows))
 	for i, row := range rows {
 		out[i] = rollout.InSeat(row, seats[i%len(seats)])

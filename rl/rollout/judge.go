@@ -17,8 +17,7 @@ type place struct{ group, path, verifier int }
 // completion that was judged before its tree grew has all of them. Verifiers that are metered
 // have a budget for all completions together; the error says that it is spent.
 func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify.Verifier) error {
-	err := each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
-	if err != nil {
+	if err := c.Read(ctx, groups); err != nil {
 		return err
 	}
 	known, err := c.ask(ctx, groups, besides)
@@ -104,6 +103,11 @@ func each(ctx context.Context, groups []Group, do func(group, path int)) error {
 }
 
 // text is what verifiers read of a path: what the policy wrote last, from its beginning on.
+// Read gives all completions of groups their texts.
+func (c *Collector) Read(ctx context.Context, groups []Group) error {
+	return each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
+}
+
 func (c *Collector) text(g *Group, path int) string {
 	at := g.Paths[path].Leaf
 	leaf := g.Segments[at]

@@ -176,7 +176,7 @@ func (l *logs) lineOf(e event, c *train.Completion, learned train.Lesson) record
 	}
 	v := c.Verdict()
 	nodes, branch := treeOf(c.From, c.Sample, l.pieces)
-	prompt, seat, game := c.From.Problem.Question, "", 0
+	prompt, seat, game := c.From.Problem.Question, c.Origin.Seat, 0
 	if sat := c.Path().Sat; sat != nil {
 		prompt, game = cmp.Or(sat.Asked, prompt), sat.Game
 		seat, _ = c.From.Problem.Text(rollout.MemberSeat)

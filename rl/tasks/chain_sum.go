@@ -103,12 +103,16 @@ func (c *chainSum) attempt(r *random.Rand) (verify.Problem, bool) {
 		terms = append(terms, term)
 		chain += fmt.Sprintf("%+d", term)
 	}
+	return c.problem(chain, terms, total), true
+}
+
+func (c *chainSum) problem(chain string, terms []int, total int) verify.Problem {
 	return verify.Problem{
 		ID:       chain,
 		Question: chain + ":",
 		Answer:   strconv.Itoa(total),
 		Metadata: metadata(map[string]any{"form": verify.FormRunningTotal, "terms": terms}),
-	}, true
+	}
 }
 
 func (c *chainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }

@@ -19,6 +19,9 @@
 // planner and drawer, and decides which drawn step is learned from next. A checkpoint keeps the
 // JSON of a [Drawn].
 //
+// Where the policy writes its own problems (propose.go), a draw has two parts: completions that write problems, and
+// completions that solve those which the task accepts. Both are groups of the step, and learned from alike.
+//
 // # Queues
 //
 // With lag = k the run draws a step k steps before it learns from it (inTurn in queue.go). Step t

@@ -25,6 +25,7 @@ type drawer struct {
 	truth     *reward.Program  // that is measured and not paid; nil: there is none
 	when      *formula.Program // condition of a second chance; nil: there is none
 	growth    *formula.Program // of a tree; nil: there is none
+	propose   *proposing       // has the policy write the problems; nil: they are the task's
 }
 
 func newDrawer(p Parts, f *facts) (*drawer, error) {
@@ -46,11 +47,17 @@ func newDrawer(p Parts, f *facts) (*drawer, error) {
 	if d.growth, err = st.Growth(); err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
+	if d.propose, err = newProposing(p, st); err != nil {
+		return nil, fmt.Errorf("stage %s: propose: %w", st.Name, err)
+	}
 	return d, nil
 }
 
 // begin lets workers begin with what draw samples first.
 func (d *drawer) begin(ctx context.Context, p Plan) error {
+	if d.propose != nil { // its problems are not there yet
+		return nil
+	}
 	_, key := streams(d.index, p.At, 0)
 	starts, err := d.startsOf(&p, p.Problems)
 	if err != nil {
@@ -161,6 +168,9 @@ func (d *drawer) finished(out Drawn, chosen, refused []Completion) (Drawn, error
 // What it samples besides goes to the step.
 func (d *drawer) collect(ctx context.Context, out *Drawn, try int, problems []verify.Problem) ([]Completion, error) {
 	p := &out.Plan
+	if d.propose != nil {
+		return d.proposed(ctx, p, problems)
+	}
 	_, key := streams(d.index, p.At, try)
 	starts, err := d.startsOf(p, problems)
 	if err != nil {

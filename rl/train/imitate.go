@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -222,6 +223,9 @@ type demonstrating struct {
 
 // show is a demonstration of a problem.
 func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, error) {
+	if t.stage.Proposes() && r.Chance(t.stage.Propose.Share) {
+		return t.proposal(row, r)
+	}
 	if e := t.recipe.Task.Episodic(); e != nil {
 		player, asked := e.Shown(), ""
 		if t.stage.SFT.Show != "" && r.Chance(t.stage.SFT.ShowShare) {
@@ -257,6 +261,23 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 	return demonstrated(t.renderer, row, "", text)
 }
 
+// proposal is a problem that is written, after what the policy is asked for one. The player of a task in turns plays
+// its world for that.
+func (t demonstrating) proposal(row verify.Problem, r *random.Rand) (Completion, error) {
+	asked, err := askedFor(row, t.stage.Propose.Say)
+	if err != nil {
+		return Completion{}, err
+	}
+	poser := t.recipe.Task.Poser()
+	var c Completion
+	if e := t.recipe.Task.Episodic(); e != nil {
+		c, err = playedBy(e, poser.Proposer(), t.renderer, t.recipe.Task.Episode.Turns, asked, "", r)
+	} else {
+		c, err = demonstrated(t.renderer, asked, "", poser.Proposer().Play([]world.Message{{Role: world.User, Text: asked.Question}}, r))
+	}
+	return t.fits(row, t.stage.Propose.Say, c, err)
+}
+
 // hinted is a demonstration after a hint.
 func (t demonstrating) hinted(row verify.Problem, text string) (Completion, error) {
 	c, err := demonstrated(t.renderer, row, t.stage.SFT.Show, text)
@@ -266,7 +287,7 @@ func (t demonstrating) hinted(row verify.Problem, text string) (Completion, erro
 // fits refuses a demonstration whose prompt is too long with its hint; asked is "" where it has none.
 func (t demonstrating) fits(row verify.Problem, asked string, c Completion, err error) (Completion, error) {
 	if most := t.recipe.Task.MaxPromptTokens; err == nil && asked != "" && c.View.Spans[0].From > most {
-		err = hint.With(fmt.Errorf("prompt %s: with the hint of show it has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(row.Question), c.View.Spans[0].From, most), "raise task.max_prompt_tokens")
+		err = hint.With(fmt.Errorf("prompt %s: as it is asked it has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(row.Question), c.View.Spans[0].From, most), "raise task.max_prompt_tokens")
 	}
 	return c, err
 }

@@ -379,7 +379,7 @@ const maxTries = 65
 // evaluation before the first step is one after step -1.
 func StepOf(p random.Purpose, step int) (of int, after bool) {
 	switch p {
-	case random.Refill, random.Greedy, random.SecondChance, random.Branch:
+	case random.Refill, random.Greedy, random.SecondChance, random.Branch, random.Propose:
 		return step / maxTries, false
 	case random.Contest:
 		return step / 2, true

@@ -112,7 +112,7 @@ func (r *Record) note(cs []Completion, step int) {
 	}
 	now := map[string]drawn{}
 	for i := range cs {
-		if !cs[i].Origin.fresh() {
+		if !cs[i].Origin.fresh() || cs[i].Origin.Seat == recipe.ProposerSeat {
 			continue
 		}
 		key := keyOf(cs[i].From.Problem)

@@ -12,6 +12,11 @@ import (
 
 // pay gives each completion of a draw its reward. place numbers its random rewards, of the i-th completion.
 func (d *drawer) pay(p *Plan, cs []Completion, place func(i int, c *Completion) uint64) error {
+	return d.payBy(d.program, d.truth, p, cs, place)
+}
+
+// payBy is pay by a reward, with a truth beside it unless that is nil.
+func (d *drawer) payBy(program, truth *reward.Program, p *Plan, cs []Completion, place func(i int, c *Completion) uint64) error {
 	b := reward.Batch{Step: p.At.Step + 1, Steps: p.stage.RL.Steps, MaxTokens: p.stage.Sampling.MaxCompletionTokens, Vocabulary: d.models.Vocabulary()}
 	for i := range cs {
 		c, coin := &cs[i], 0.0
@@ -20,7 +25,7 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int, c *Completion) 
 		}
 		b.Completions = append(b.Completions, reward.Completion{Group: c.Group, Row: c.From.Problem, Path: c.Path(), View: c.View, Turns: d.playedOf(c), Situations: d.situationsOf(c), Random: coin})
 	}
-	if d.program.Needs("old_uniform_logp") || d.truth != nil && d.truth.Needs("old_uniform_logp") {
+	if program.Needs("old_uniform_logp") || truth != nil && truth.Needs("old_uniform_logp") {
 		stats, err := d.models.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
 		if err != nil {
 			return err
@@ -29,9 +34,9 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int, c *Completion) 
 			b.Completions[i].UniformLogp = stats[i].MeanLogprob
 		}
 	}
-	asks := d.program.Asks()
-	if d.truth != nil {
-		for _, a := range d.truth.Asks() {
+	asks := program.Asks()
+	if truth != nil {
+		for _, a := range truth.Asks() {
 			if !slices.ContainsFunc(asks, func(b reward.Ask) bool { return a.Column == b.Column }) {
 				asks = append(asks, a)
 			}
@@ -40,17 +45,17 @@ func (d *drawer) pay(p *Plan, cs []Completion, place func(i int, c *Completion) 
 	if err := d.ask(asks, b.Completions); err != nil {
 		return err
 	}
-	scores, err := d.program.Score(b)
+	scores, err := program.Score(b)
 	if err != nil {
 		return fmt.Errorf("step %d: stage %s: reward: %w", p.At.Step+1, p.stage.Name, err)
 	}
 	for i := range cs {
 		cs[i].Score = scores[i]
 	}
-	if d.truth == nil {
+	if truth == nil {
 		return nil
 	}
-	truths, err := d.truth.Score(b)
+	truths, err := truth.Score(b)
 	if err != nil {
 		return fmt.Errorf("step %d: stage %s: truth: %w", p.At.Step+1, p.stage.Name, err)
 	}

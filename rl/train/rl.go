@@ -254,7 +254,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 		}
 	}
 	for _, c := range slices.Concat(cs, replaced) {
-		if v := c.Verdict(); c.Origin.fresh() && !math.IsNaN(v.Score) {
+		if v := c.Verdict(); c.Origin.fresh() && c.Origin.Seat != recipe.ProposerSeat && !math.IsNaN(v.Score) {
 			right += v.Score
 			scored++
 		}
@@ -265,6 +265,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 	}
 	turnMetrics(cs, row)
 	seatMetrics(cs, row)
+	proposalMetrics(cs, row)
 	rewardHints(cs, row)
 	truthMetrics(cs, row)
 	for t, term := range cs[0].Score.Terms {

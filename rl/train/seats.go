@@ -44,7 +44,7 @@ func seatMetrics(cs []Completion, row metrics.Row) {
 	for i := range cs {
 		c := &cs[i]
 		seat, why := c.From.Problem.Text(rollout.MemberSeat)
-		if c.Path().Sat == nil || why != "" {
+		if c.Path().Sat == nil && c.Origin.Seat == "" || why != "" {
 			continue
 		}
 		if sums[seat] == nil {
