@@ -32,6 +32,7 @@ var guides = []struct{ page, finds string }{
 	{"docs/guide/devices.md", ""},
 	{"docs/guide/reproducing.md", ""},
 	{"docs/guide/rewards.md", "runs/grpo of formulas.md"},
+	{"docs/guide/judge.md", ""},
 	{"docs/guide/tools-and-programs.md", ""},
 	{"docs/guide/environment.md", ""},
 }
@@ -49,6 +50,7 @@ var shorter = []struct{ printed, run string }{
 	{"rlzero train countdown-tiny", "rlzero train countdown-tiny" + fewDemo},
 	{"rlzero train sft-chat", "rlzero train sft-chat --set stage.sft.hold_steps=1 --set stage.sft.decay_steps=1 --set stage.sft.batch_size=2"},
 	{"rlzero train lora-math", "rlzero train lora-math" + fewLoRA},
+	{"rlzero train judged.toml", "rlzero train judged.toml" + fewLoRA},
 	{"rlzero train --run runs/guess", "rlzero train --run runs/guess" + fewLoRA},
 	{"--run runs/math lora-math", "--run runs/math lora-math" + fewLoRA},
 	{"task.data=FILE lora-math", "task.data=problems.jsonl lora-math" + fewLoRA},
@@ -100,8 +102,9 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero formulas eval", ""},
 	{"rlzero inspect kernels", ""},              // needs a driver that tells
 	{"rlzero judge RECIPE --in rows.jsonl", ""}, // of a recipe with a judge
-	{"rlzero judge RUN", ""},
-	{"rlzero rows RUN", ""}, // of a run that makes rows
+	{"rlzero judge RUN", ""},                    // judge.md runs it
+	{"rlzero judge RUN --failed", ""},           // likewise
+	{"rlzero rows RUN", ""},                     // of a run that makes rows
 	{"rlzero page --out FILE.html RUN...", "rlzero page --out runs.html runs/grpo"},
 	{"rlzero page runs", ""}, // README.md runs it
 	{"rlzero receipt RUN", "rlzero receipt runs/grpo"},
