@@ -358,6 +358,12 @@ func (d decoder) namable(r *Recipe, key string) []string {
 
 // formulaFault records what is wrong with a formula over models.
 func (d decoder) formulaFault(at settings.Path, key string, err error, names []string) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range many.Unwrap() {
+			d.formulaFault(at, key, err, names)
+		}
+		return
+	}
 	text := strings.TrimPrefix(err.Error(), key+": ")
 	if strings.Contains(text, "unknown name") {
 		text += "; accepted: " + strings.Join(names, ", ") + "; a model with " + key + " is none of them"
@@ -474,7 +480,7 @@ func (d decoder) members(r *Recipe) {
 			}
 		}
 	}
-	if last >= 0 && r.Stages[last].Learner() != PolicyModel {
+	if last >= 0 && r.Stages[last].Learns() && r.Stages[last].Learner() != PolicyModel {
 		p := settings.Path{"stage", strconv.Itoa(last), "trains"}
 		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), r.Stages[last].Trains)
 	}

@@ -112,13 +112,14 @@ var doesNotAct = map[string]string{
 
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
 var staysPut = map[string]string{
-	"cooper truth":       "the model that learns beside the policy takes it for the reward",
-	"oreal learn":        "the method of the stage reads the head that it trains",
-	"reward-math trains": "as cooper",
-	"qwen-math trains":   "as cooper",
-	"prorag trains":      "as cooper",
-	"prorag tree":        "the method of its stage reads nodes",
-	"reward-math truth":  "it is measured, and never paid",
+	"cooper truth":             "the model that learns beside the policy takes it for the reward",
+	"oreal learn":              "the method of the stage reads the head that it trains",
+	"reward-math trains":       "as cooper",
+	"qwen-math trains":         "as cooper",
+	"prorag trains":            "as cooper",
+	"prorag tree":              "the method of its stage reads nodes",
+	"reasoning-vectors trains": "the formula of a model names who learns there",
+	"reward-math truth":        "it is measured, and never paid",
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
@@ -188,7 +189,7 @@ func TestActs(t *testing.T) {
 			must(t, err)
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
-			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}, unneeded: unneeded}
+			a := &acting{t: t, dev: dev, name: p.Name, full: full, first: first, moved: map[string]bool{}, unneeded: unneeded}
 			easy := full.Task.Name
 			if easyOnes[p.Name].task != "" {
 				easy = p.Name
@@ -252,7 +253,8 @@ type acting struct {
 
 	unneeded map[string]string // lines of doesNotAct and staysPut that were not needed so far
 
-	compared float64         // tokens whose log-probs sampler and trainer both computed
+	compared float64 // tokens whose log-probs sampler and trainer both computed
+	full     *recipe.Recipe
 	moved    map[string]bool // metrics that a step had with a value that says that something acts
 }
 
@@ -276,10 +278,11 @@ var idle = metrics.Row{"policy/ratio_mean": 1}
 
 // notHere says why the metric that shows a recipe's mechanism cannot move in two small steps.
 var notHere = map[string]string{
-	"limit-of-rlvr":   "nothing is evaluated here",
-	"invisible-leash": "nothing is evaluated here",
-	"math-beyond":     "nothing is evaluated here",
-	"parallel-r1":     "the tiny model writes no tags",
+	"limit-of-rlvr":     "nothing is evaluated here",
+	"invisible-leash":   "nothing is evaluated here",
+	"math-beyond":       "nothing is evaluated here",
+	"reasoning-vectors": "nothing is evaluated here",
+	"parallel-r1":       "the tiny model writes no tags",
 }
 
 // shows is an error if the metric in which a recipe is said to be seen has not moved.
@@ -361,6 +364,9 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			}
 			continue
 		}
+		if st.Kind == recipe.KindEval {
+			continue
+		}
 		set("algorithm.as_written=true") // a key that is put back may leave a method that learns nothing
 		set("checkpoint_every=0")
 		set("optimizer.lr=1e-2")
@@ -420,7 +426,8 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 }
 
 // course takes the steps of the recipe with further overrides. It is the hashes of the
-// weights after each, up to the first that is not that of another course.
+// weights after each, up to the first that is not that of another course, and of what a model says that
+// a stage measures.
 func (a *acting) course(other []string, sets ...string) []string {
 	a.t.Helper()
 	full, err := recipe.Load(a.name, slices.Concat(a.sets, sets))
@@ -441,6 +448,9 @@ func (a *acting) course(other []string, sets ...string) []string {
 		stage, err := train.New(r.parts, at.Stage)
 		must(a.t, err)
 		must(a.t, r.parts.Cast.Begin(full, at.Stage))
+		if full.Stages[at.Stage].Kind == recipe.KindEval {
+			course = append(course, a.said(r.parts.Cast))
+		}
 		for ; ; at.Step, at.Total = at.Step+1, at.Total+1 {
 			event, err := stage.Step(a.t.Context(), at)
 			if errors.Is(err, io.EOF) {
@@ -456,6 +466,18 @@ func (a *acting) course(other []string, sets ...string) []string {
 		}
 	}
 	return course
+}
+
+// said is the hash of some completions by whoever has the place of the policy, with their log-probs.
+func (a *acting) said(c *cast.Cast) string {
+	a.t.Helper()
+	drawn, err := c.Own.Sample(a.t.Context(), []rollout.Request{{Prompt: []int{2, 3, 4}, N: 4, Params: rollout.Params{MaxTokens: 8, Temperature: 1}}})
+	must(a.t, err)
+	h := sha256.New()
+	for _, s := range drawn[0] {
+		fmt.Fprint(h, s.IDs, s.Logprob)
+	}
+	return string(h.Sum(nil))
 }
 
 // hash is that of the policy's weights, an adapter's if they are what is trained.
@@ -497,18 +519,29 @@ func (a *acting) changes(own, below []map[string]any) []change {
 		if j < 0 && len(settings.Tables(st["source"])) > 0 { // what rows are made acts through it
 			continue
 		}
+		if who, _ := st["trains"].(string); st["kind"] == recipe.KindEval && who != "" {
+			m := a.full.Models[who]
+			for key, back := range map[string]string{"weights": "policy", "logits": "policy + 1e-3*(" + m.Logits + ")"} {
+				if key == m.Variant() {
+					all = append(all, change{key: "models." + who + "." + key, sets: []string{"models." + who + "." + key + "=" + back}})
+				}
+			}
+			continue
+		}
 		if j < 0 || st["kind"] == recipe.KindEval {
 			a.sets = append(a.sets, at+".skip=true")
 			continue
 		}
 		method := below[j]["algorithm"].(map[string]any)
 		one := a.method(at+".algorithm", st["algorithm"].(map[string]any), method, ratioIsOne(st))
+		stays := false
 		for _, c := range a.keys(at, "", st, below[j]) {
 			if !a.loads(c.sets[0]) { // the method reads what the key gives
 				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
 				if !a.loads(c.sets[0], c.beside...) {
 					if key := a.name + " " + c.key; staysPut[key] != "" {
 						delete(a.unneeded, key)
+						stays = true
 					} else {
 						a.t.Errorf("%s cannot be put back: with %s, with its method or without, the recipe is not accepted", c.key, c.sets[0])
 					}
@@ -517,7 +550,7 @@ func (a *acting) changes(own, below []map[string]any) []change {
 			}
 			one = append(one, c)
 		}
-		if len(one) == 0 && st["kind"] != recipe.KindRL {
+		if len(one) == 0 && st["kind"] != recipe.KindRL && !stays {
 			a.sets = append(a.sets, at+".skip=true")
 		}
 		all = append(all, one...)

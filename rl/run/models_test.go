@@ -408,6 +408,7 @@ penalty = "0.05*square(logp - near)/2"
 [[stage]]
 name = "look"
 kind = "eval"
+trains = "near"
 `
 
 // TestSummed: a stage that trains a sum of logits draws and learns by it: sampler and trainer agree to the bit, so
