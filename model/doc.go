@@ -43,7 +43,7 @@
 // # Adapters
 //
 // A model may have one LoRA adapter: two float32 matrices beside each of the linear layers it
-// targets. The model is then frozen, a trainer trains only the adapter, and NewBaseScorer scores
+// targets. The model is then frozen, a trainer trains only the adapter, and a trainer lends scorers
 // with the adapter off. Several adapters over the same matrices are models of their own
 // (WithAdapter), each with only the memory of its adapter; so is a second set of the trained
 // parameters (Beside).

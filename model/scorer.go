@@ -14,23 +14,14 @@ type Scorer struct {
 	pool  *device.Pool
 	ws    *decoder.Workspace
 	progs *device.Programs
+	begin func() // is called before each pass; nil: nobody else writes where it does
 }
 
 // NewScorer makes a scorer for batches of at most rows tokens; longer lists of
 // sequences are cut.
 func (m *Model) NewScorer(rows int) (*Scorer, error) {
-	return newScorer(m.decoder, rows)
-}
-
-// NewBaseScorer is NewScorer of the model with its adapter off: the reference policy of an
-// adapter that is trained.
-func (m *Model) NewBaseScorer(rows int) (*Scorer, error) {
-	return newScorer(m.decoder.Without(), rows)
-}
-
-func newScorer(d *decoder.Decoder, rows int) (*Scorer, error) {
-	s := &Scorer{d: d, pool: device.NewPool(d.Device, "scorer"), progs: device.NewPrograms(d.Device, 16)}
-	s.ws = decoder.NewWorkspace(s.pool, d.Layout.Dims, rows, decoder.KeptNothing, d.Device.Caps())
+	s := newScorer(m.decoder)
+	s.ws = decoder.NewWorkspace(s.pool, s.d.Layout.Dims, rows, decoder.KeptNothing, s.d.Device.Caps())
 	if s.pool.Err != nil {
 		s.Close()
 		return nil, s.pool.Err
@@ -38,20 +29,46 @@ func newScorer(d *decoder.Decoder, rows int) (*Scorer, error) {
 	return s, nil
 }
 
+func newScorer(d *decoder.Decoder) *Scorer {
+	return &Scorer{d: d, pool: device.NewPool(d.Device, "scorer"), progs: device.NewPrograms(d.Device, 16)}
+}
+
+// NewScorerIn makes a scorer that writes in a workspace of others, which take turns: of a model of an equal layout. base
+// leaves out the model's adapter. begin is called before each pass. Trainers lend theirs so.
+func (m *Model) NewScorerIn(ws *decoder.Workspace, base bool, begin func()) *Scorer {
+	d := m.decoder
+	if base {
+		d = d.Without()
+	}
+	s := newScorer(d)
+	s.ws, s.begin = ws, begin
+	return s
+}
+
+// enter is called before each pass.
+func (s *Scorer) enter() {
+	if s.begin != nil {
+		s.begin()
+	}
+}
+
 // Sum makes the scorer score by a sum of logits from now on: the model's own by a factor, and those of others with the
-// same tokens by theirs.
+// same tokens by theirs: those that have room in its workspace, if that is a trainer's.
 func (s *Scorer) Sum(own float64, others []*Model, factors []float64) error {
 	var decoders []*decoder.Decoder
 	for _, m := range others {
 		decoders = append(decoders, m.decoder)
 	}
-	s.ws.Mix(s.pool, s.ws.MaxRows, decoders, nil)
+	if s.begin == nil {
+		s.ws.Mix(s.pool, s.ws.MaxRows, decoders, nil)
+	}
 	s.ws.Sum(own, factors)
 	return s.pool.Err
 }
 
 // Score returns the statistics of every predicted token.
 func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
+	s.enter()
 	batches, err := s.d.Pack(seqs, s.ws.MaxRows)
 	if err != nil {
 		return nil, err
@@ -87,6 +104,7 @@ func (s *Scorer) Read(seqs []seq.Sequence, head *hf.Head, label int) ([]seq.Stat
 // final norm makes of it, [token][width]. They have the same bits whatever else is in the list. do may not keep them.
 // Temperatures do not matter.
 func (s *Scorer) States(seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
+	s.enter()
 	return s.d.States(s.progs, s.ws, seqs, layer, do)
 }
 

@@ -53,10 +53,7 @@ func TestAdapterTrains(t *testing.T) {
 		if !modeltest.EqualFloats(modeltest.Flat(t, m.Tensors()), weights) {
 			t.Error("the model's own weights changed")
 		}
-		sc, err := m.NewBaseScorer(400)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sc := tr.NewScorer(m, true)
 		defer sc.Close()
 		stats, err := sc.Score(modeltest.Sequences(ps, before))
 		if off := modeltest.Restated(t, before, stats, err); modeltest.HashTokens(off) != modeltest.HashTokens(before) {

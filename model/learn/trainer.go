@@ -123,9 +123,7 @@ func NewTrainer(m *model.Model, rows int, options ...Option) (*Trainer, error) {
 func (t *Trainer) allocate(rows int) error {
 	d := t.d.Layout.Dims
 	if other := t.beside; other != nil {
-		ws := *other.ws
-		ws.Head.Value = nil
-		t.ws, t.room = &ws, other.room
+		t.ws, t.room = other.ws.Lend(), other.room
 	} else {
 		t.ws = decoder.NewWorkspace(t.pool, d, rows, t.keep, t.d.Device.Caps())
 		t.room = &room{backward: decoder.NewBackwardSpace(t.pool, d, rows)}
@@ -150,6 +148,12 @@ func (t *Trainer) allocate(rows int) error {
 		t.table = t.d.TableGradient(t.pool, t.grads)
 	}
 	return t.pool.Err
+}
+
+// NewScorer makes a scorer of a model like the one that is trained, with its adapter off if base says so, whose
+// activations lie where the trainer's do: the two take turns, as long as the trainer is open.
+func (t *Trainer) NewScorer(m *model.Model, base bool) *model.Scorer {
+	return m.NewScorerIn(t.ws.Lend(), base, func() { t.room.resident = nil })
 }
 
 // Mix gives the trainer room to add the logits of other models with the same tokens to those of its own, see

@@ -55,11 +55,10 @@ type Learning struct {
 type Kind uint8
 
 const (
-	Reference Kind = iota // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
-	Average               // a second set of what is trained and a scorer for it
+	Reference Kind = iota // a second, frozen copy of the parameters; with an adapter nothing
+	Average               // a second set of what is trained
 	Best                  // a second set of what is trained that samples by an engine of its own
 	Folder                // frozen parameters of its own and a scorer for them
-	Sum                   // a scorer by the sum of logits of the model and those members that are summed
 )
 
 // Plan computes the device memory of a run before any of it is allocated.
@@ -112,9 +111,6 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	}
 	var summed []*decoder.Decoder
 	for _, m := range use.Members {
-		if m.Kind == Sum {
-			continue
-		}
 		own, err := addMember(&plan, l, use, caps, m, update)
 		if err != nil {
 			return plan, err
@@ -137,28 +133,16 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	return plan, nil
 }
 
-// addSums adds what adding the logits of others needs in the trainer, and the scorers of sums.
+// addSums adds what adding the logits of others needs in the trainer.
 func addSums(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, summed []*decoder.Decoder) {
 	if len(summed) == 0 {
 		return
 	}
-	room := func(name, hint string, keep bool) {
-		p, all := device.NewPool(nil, ""), device.NewPool(nil, "")
-		decoder.NewWorkspace(all, l.Dims, use.TrainRows, decoder.KeptNothing, caps).Mix(all, use.TrainRows, summed, nil)
-		decoder.NewWorkspace(p, l.Dims, use.TrainRows, decoder.KeptNothing, caps)
-		all.Note(plan)
-		bytes := all.Bytes
-		if keep {
-			bytes -= p.Bytes
-		}
-		plan.Add(name, bytes, hint)
-	}
-	room("logits of others", fmt.Sprintf("workspaces of %d models that a sum adds", len(summed)), true)
-	for _, m := range use.Members {
-		if m.Kind == Sum {
-			room(m.Name, "a workspace for each model of the sum", false)
-		}
-	}
+	p := device.NewPool(nil, "")
+	ws := decoder.NewWorkspace(device.NewPool(nil, ""), l.Dims, use.TrainRows, decoder.KeptNothing, caps)
+	ws.Mix(p, use.TrainRows, summed, nil)
+	p.Note(plan)
+	plan.Add("logits of others", p.Bytes, fmt.Sprintf("workspaces of %d models that a sum adds", len(summed)))
 }
 
 // addMember adds what a model beside the one of a layout needs, of which so many bytes are trained. It returns the
@@ -171,14 +155,14 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 	drawing := l // whose engine it is
 	switch m.Kind {
 	case Reference:
-		name, bytes, hint = "reference policy", scoring(l, use.TrainRows, caps).Bytes, "the model with its adapter off"
+		name, hint = "reference policy", "the model with its adapter off, in the trainer's memory"
 		if whole {
-			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
+			bytes, hint = frozen+rope, "frozen copy"
 		}
 	case Average:
-		name, bytes, hint = "average of the policy", scoring(l, use.TrainRows, caps).Bytes+trained, "a second adapter and its workspace"
+		name, bytes, hint = "average of the policy", trained, "a second adapter"
 		if whole {
-			bytes, hint = bytes+packed+rope, "a second set of weights in f32 and its workspace"
+			bytes, hint = bytes+packed+rope, "a second set of weights in f32"
 		}
 	case Best:
 		p := sample.Space(l, *use.Engine, caps)
@@ -253,7 +237,8 @@ func addTraining(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps) {
 	plan.Add("training activations", p.Bytes, hint)
 }
 
-// scoring is what a scorer needs. Of the model that is trained it has no buffer that training has not.
+// scoring is what a scorer of a model of its own layout needs. Others write where the trainer does, see
+// [learn.Trainer.NewScorer].
 func scoring(l *decoder.Layout, rows int, caps gpu.Caps) *device.Pool {
 	p := device.NewPool(nil, "")
 	decoder.NewWorkspace(p, l.Dims, rows, decoder.KeptNothing, caps)

@@ -79,7 +79,7 @@ func everyMember(cfg hf.Config) []memory.Member {
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
 	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg, Summed: true},
 		{Kind: memory.Reference, Engine: writes}, {Kind: memory.Folder, Config: cfg, Engine: writes},
-		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Sum}}
+		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}}
 }
 
 func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
@@ -111,13 +111,6 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 	}
 	var summed []*model.Model
 	for _, other := range use.Members {
-		if other.Kind == memory.Sum {
-			s, err := m.NewScorer(use.TrainRows)
-			ok(err)
-			defer s.Close()
-			ok(s.Sum(1, summed, make([]float64, len(summed))))
-			continue
-		}
 		beside := m
 		switch {
 		case other.Kind == memory.Average || other.Kind == memory.Best:
@@ -146,9 +139,13 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 			defer e.Close()
 			continue
 		}
-		s, err := beside.NewScorer(use.TrainRows)
-		ok(err)
-		defer s.Close()
+		if other.Kind == memory.Folder {
+			s, err := beside.NewScorer(use.TrainRows)
+			ok(err)
+			defer s.Close()
+		} else {
+			defer tr.NewScorer(beside, false).Close()
+		}
 		if other.Engine != nil {
 			e, err := sample.NewEngine(beside, *other.Engine)
 			ok(err)

@@ -189,7 +189,7 @@ func (w workload) run(dev gpu.Device) error {
 		if by := member.Learns; by != nil {
 			err = besides(m, tr, *by, w.use.TrainRows, seqs)
 		} else {
-			err = refers(m, w.use.TrainRows, seqs)
+			err = refers(m, tr, seqs)
 		}
 		if err != nil {
 			return err
@@ -199,13 +199,10 @@ func (w workload) run(dev gpu.Device) error {
 }
 
 // refers does what a reference does.
-func refers(m *model.Model, rows int, seqs []seq.Sequence) error {
-	sc, err := m.NewBaseScorer(rows)
-	if err != nil {
-		return err
-	}
+func refers(m *model.Model, tr *learn.Trainer, seqs []seq.Sequence) error {
+	sc := tr.NewScorer(m, true)
 	defer sc.Close()
-	_, err = sc.Score(seqs)
+	_, err := sc.Score(seqs)
 	return err
 }
 
@@ -215,10 +212,7 @@ func besides(m *model.Model, tr *learn.Trainer, by memory.Learning, rows int, se
 	if err != nil {
 		return err
 	}
-	sc, err := a.Model.NewScorer(rows)
-	if err != nil {
-		return err
-	}
+	sc := tr.NewScorer(a.Model, false)
 	if _, err := sc.Score(seqs); err != nil {
 		return err
 	}

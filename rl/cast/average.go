@@ -35,12 +35,7 @@ func openAverage(o opening) (member, error) {
 	if err != nil {
 		return nil, err
 	}
-	scorer, err := weights.Model.NewScorer(o.trainRows)
-	if err != nil {
-		weights.Close()
-		return nil, err
-	}
-	a := &average{scoring: scoring{scorer: scorer}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
+	a := &average{scoring: scoring{scorer: o.policy.trainer.NewScorer(weights.Model, false)}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
 	if o.spec != nil && o.spec.Weights != "" {
 		a.blend = func() error { return a.make(o.blueprint, o.want, o.cast) }
 	}

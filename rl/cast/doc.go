@@ -27,6 +27,10 @@
 // each step. A checkpoint keeps the value head in trainer/, beside the optimizer's state, so other
 // programs can still open the folder as a model.
 //
+// Who is asked writes activations where the policy's trainer does, one after the other, as [learn.Trainer.NewScorer]
+// says; a model of a folder, whose shape may be another, has memory of its own. So a model that is asked costs its
+// weights.
+//
 // A named copy may also learn beside the policy, in the steps of a stage that trains the policy (beside.go): by a
 // trainer of its own, which writes its activations where that of the policy does. [Cast.Learner] is who learns under
 // a name. A checkpoint has its optimizer's state beside its weights, in models/.

@@ -43,7 +43,7 @@ var (
 	folderRole = role{"", beside(memory.Folder), openFolder}
 	frozenRole = role{"", beside(memory.Reference), openReference}
 	movingRole = role{"", beside(memory.Average), openAverage}
-	sumRole    = role{"", countSum, openSum}
+	sumRole    = role{"", func(*memory.Use, blueprint, want) {}, openSum} // the models in it are counted
 )
 
 // beside counts a model of a kind.
@@ -60,13 +60,6 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 			m.Config, m.Adapter = b.folders[w.name].config, b.folders[w.name].adapter
 		}
 		use.Members = append(use.Members, m)
-	}
-}
-
-// countSum counts what asks a sum of logits; the models in it are counted themselves.
-func countSum(use *memory.Use, _ blueprint, w want) {
-	if len(w.facts) > 0 || w.texts {
-		use.Members = append(use.Members, memory.Member{Kind: memory.Sum, Name: "model " + w.name})
 	}
 }
 

@@ -26,19 +26,13 @@ type reference struct {
 // adapter off, which needs no copy of the weights.
 func openReference(o opening) (member, error) {
 	if o.adapter != nil {
-		scorer, err := o.policy.Model.NewBaseScorer(o.trainRows)
-		return adapterOff{scoring{scorer: scorer}}, err
+		return adapterOff{scoring{scorer: o.policy.trainer.NewScorer(o.policy.Model, true)}}, nil
 	}
 	m, err := model.NewFrozen(o.dev, o.config, o.positions)
 	if err != nil {
 		return nil, err
 	}
-	scorer, err := m.NewScorer(o.trainRows)
-	if err != nil {
-		m.Close()
-		return nil, err
-	}
-	r := &reference{scoring: scoring{scorer: scorer}, model: m, policy: o.policy.Model, file: o.file(referenceFile)}
+	r := &reference{scoring: scoring{scorer: o.policy.trainer.NewScorer(m, false)}, model: m, policy: o.policy.Model, file: o.file(referenceFile)}
 	if o.spec != nil {
 		r.every = o.spec.Renew
 	}

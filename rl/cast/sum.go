@@ -58,10 +58,7 @@ func openSum(o opening) (member, error) {
 	if len(o.facts) == 0 && !o.texts {
 		return s, nil
 	}
-	var err error
-	if s.scorer, err = o.policy.Model.NewScorer(o.trainRows); err != nil {
-		return nil, err
-	}
+	s.scorer = o.policy.trainer.NewScorer(o.policy.Model, false)
 	if err := s.scorer.Sum(s.own, o.cast.summands.models, s.factors); err != nil {
 		s.close()
 		return nil, err

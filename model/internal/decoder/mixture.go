@@ -2,6 +2,7 @@ package decoder
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -52,6 +53,18 @@ func mixedSpace(p *device.Pool, d Dims, rows *Workspace, predicted int, cache []
 	ws.Head = HeadSpace{MaxRows: predicted, Block: rows.Head.Block, Idx: rows.Head.Idx,
 		x: p.Words("last hidden", predicted*d.ld), h: p.Words("final norm", predicted*d.ld), rstd: p.Words("final rstd", predicted)}
 	return ws
+}
+
+// Lend is the workspace for another decoder of an equal layout, that has no head of values, and factors of its own for
+// the logits of others. The two write to the same memory.
+func (ws *Workspace) Lend() *Workspace {
+	lent := *ws
+	lent.Head.Value = nil
+	if ws.mix != nil {
+		lent.mix = &Mixture{own: 1, others: slices.Clone(ws.mix.others)}
+		lent.Sum(1, nil)
+	}
+	return &lent
 }
 
 // Sum says by which factors logits are summed in the passes to come: the model's own, and those of the others in the
