@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/algebra"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -74,6 +75,8 @@ penalty = "last(net(policy, 1)) + 0*mean(toward(ref, 2))"`,
 			[]want{{name: "policy", facts: []string{"net(policy, 1)"}}, {name: "ref", facts: []string{"toward(ref, 2)", "angle(ref, 2)"}}}, memory.Use{Members: []memory.Member{reference}}},
 		{"texts of a reward", `reward = "score_of(row.answer, completion, policy) - score_of(row.answer, prompt, ema)"`,
 			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, memory.Use{Members: []memory.Member{average}}},
+		{"likenesses of texts", `reward = "similarity(completion, row.answer, ref) - group_similarity(completion, prompt, policy)"`,
+			[]want{{name: "policy", texts: true}, {name: "ref", texts: true}}, memory.Use{Members: []memory.Member{reference}}},
 		{"all", `reward = "exp(mean_score_of(row.answer, completion, ref))"
 [stage.algorithm]
 preset = "ppo"
@@ -197,8 +200,17 @@ func (s *spoken) score(views []rollout.View) ([]seq.Stats, error) {
 	}
 	return out, nil
 }
-func (s *spoken) states(views []rollout.View, layer int, _ func(int, [][]float32) error) error {
+func (s *spoken) states(views []rollout.View, layer int, do func(int, [][]float32) error) error {
 	s.tell(fmt.Sprintf("states %d of layer %d", len(views), layer))
+	for i, v := range views {
+		var states [][]float32
+		for _, id := range v.IDs[v.Spans[0].From:v.Spans[0].To] {
+			states = append(states, []float32{float32(id), 1})
+		}
+		if err := do(i, states); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 func (s *spoken) begin() error { s.tell("begin"); return nil }
@@ -247,8 +259,14 @@ func TestMembers(t *testing.T) {
 		t.Errorf("%+v (%v), asked %q", scored, err, told)
 	}
 	told = nil
-	if err := c.States("ref", 3, views, nil); err != nil || !slices.Equal(told, []string{"ref states 1 of layer 3"}) {
+	places, err := c.PlaceOf("ref", []Text{{IDs: []int{2, 4}}, {IDs: []int{7}}, {IDs: []int{2, 4}}, {IDs: []int{}}, {IDs: []int{1}, Lack: "no row"}, {IDs: make([]int, 8)}})
+	if err != nil || !slices.Equal(told, []string{"ref states 2 of layer 0"}) {
 		t.Errorf("%v, asked %q", err, told)
+	}
+	for i, want := range []reward.Place{{At: []float64{3, 1}}, {At: []float64{7, 1}}, {At: []float64{3, 1}}, {Why: "the text has no tokens"}, {Why: "no row"}, {Why: "the text has 8 tokens; the run has room for 7"}} {
+		if !reflect.DeepEqual(places[i], want) {
+			t.Errorf("text %d is at %+v, want %+v", i, places[i], want)
+		}
 	}
 	if _, err := c.Supply("taste", views); err == nil || !strings.Contains(err.Error(), `"taste"`) {
 		t.Errorf("a fact of no duty: %v", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/reward"
 )
 
 // ProbeProblems is the number of training problems on which a warm-up tests whether
@@ -107,7 +108,9 @@ func readRows(r *recipe.Recipe) int {
 		}
 	}
 	for i := range r.Stages {
-		if slices.ContainsFunc(r.Stages[i].Facts(), func(fact string) bool { _, hidden := algo.HiddenOf(fact); return hidden }) {
+		st := &r.Stages[i]
+		alike := slices.ContainsFunc(st.Texts(), func(a reward.Ask) bool { return a.Alike != nil })
+		if alike || slices.ContainsFunc(st.Facts(), func(fact string) bool { _, hidden := algo.HiddenOf(fact); return hidden }) {
 			return 1
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -74,6 +75,58 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 		}
 	}
 	return out, nil
+}
+
+// PlaceOf tells where a member, given by its name, has texts: the mean of the last hidden states that their tokens
+// leave, each text read by itself. What they stand after does not count.
+func (c *Cast) PlaceOf(model string, texts []Text) ([]reward.Place, error) {
+	out := make([]reward.Place, len(texts))
+	var views []rollout.View
+	seen := map[string]int{} // equal texts are read once
+	place := make([]int, len(texts))
+	for i, t := range texts {
+		ids, err := t.IDs, error(nil)
+		if ids == nil {
+			ids, err = c.Tokenizer().Encode(t.Text)
+		}
+		switch why := &out[i].Why; {
+		case t.Lack != "":
+			*why = t.Lack
+		case err != nil:
+			*why = fmt.Sprintf("the text has no tokens: %v", err)
+		case len(ids) == 0:
+			*why = "the text has no tokens"
+		case len(ids) >= c.positions:
+			*why = fmt.Sprintf("the text has %d tokens; the run has room for %d", len(ids), c.positions-1)
+		}
+		if out[i].Why != "" {
+			continue
+		}
+		key := fmt.Sprint(ids)
+		at, known := seen[key]
+		if !known {
+			at = len(views)
+			seen[key] = at
+			views = append(views, rollout.View{IDs: ids, Spans: []rollout.Span{{From: 0, To: len(ids)}}, Temperature: 1})
+		}
+		place[i] = at
+	}
+	places := make([][]float64, len(views))
+	err := c.States(model, 0, views, func(i int, states [][]float32) error {
+		places[i] = make([]float64, len(states[0]))
+		for _, state := range states {
+			for k, x := range state {
+				places[i][k] += float64(x) / float64(len(states))
+			}
+		}
+		return nil
+	})
+	for i := range out {
+		if err == nil && out[i].Why == "" {
+			out[i].At = places[place[i]]
+		}
+	}
+	return out, err
 }
 
 // HeadOf is what the head of a member says after the last token of each view.

@@ -146,6 +146,8 @@ func (c *compiler) writtenOut(s *scope, a *node, takes Argument) (written, wants
 		return strconv.Quote(a.text), ""
 	case takes.Text && known && (fact.Text || fact.Both), slices.Contains(takes.Names, name) && a.kind == nameNode:
 		return name, ""
+	case takes.Text && takes.Names != nil:
+		return "", strings.Join(takes.Names, ", ") + ", a text in quotes, or a fact that is text,"
 	case takes.Text:
 		return "", "a text in quotes, or a fact that is text,"
 	}

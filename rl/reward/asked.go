@@ -22,6 +22,7 @@ type Model struct {
 type Ask struct {
 	Column string // of the answer in [Completion.Asked]
 	Head   bool   // it is what the head says after the completion's last token, and the rest is nothing
+	Alike  *Alike // it is how alike texts are to the model, and the rest is nothing; nil: it is another number
 	After  string // "prompt", "completion", or "nothing": the completion's tokens after an end token
 	Model  string // "policy", "ref", "ema", or a name of the recipe
 	text   string // in quotes, or row.NAME
@@ -177,6 +178,9 @@ func asksOf(p *formula.Program, models []Model) []Ask {
 		}
 	}
 	for _, c := range p.Calls() {
+		if slices.ContainsFunc(likenesses, func(f fact) bool { return f.Name == c.Fact }) {
+			out = append(out, Ask{Column: c.Column(), Model: c.Arguments[2], Alike: &Alike{A: shown(c.Arguments[0]), B: shown(c.Arguments[1]), others: c.Fact == groupSimilarity}})
+		}
 		if slices.ContainsFunc(scores, func(f fact) bool { return f.Name == c.Fact }) {
 			ask := Ask{Column: c.Column(), Model: c.Arguments[len(c.Arguments)-1], After: "nothing", of: folds[c.Fact]}
 			if len(c.Arguments) > 1 {
@@ -194,13 +198,16 @@ func (a Ask) Of(texts [][]float64) []float64 { return a.of(texts) }
 
 // Text is the text whose log-prob is asked for, where it is not the completion; why says why a
 // row has none.
-func (a Ask) Text(row verify.Problem) (text, why string) {
-	if key, ok := strings.CutPrefix(a.text, "row."); ok {
+func (a Ask) Text(row verify.Problem) (text, why string) { return written(a.text, row) }
+
+// written is a text in quotes, or that of a row.
+func written(text string, row verify.Problem) (found, why string) {
+	if key, ok := strings.CutPrefix(text, "row."); ok {
 		return row.Text(key)
 	}
-	text, err := strconv.Unquote(a.text)
+	found, err := strconv.Unquote(text)
 	if err != nil {
 		return "", err.Error()
 	}
-	return text, ""
+	return found, ""
 }

@@ -23,8 +23,8 @@
 // not scored, and Why has the reason.
 //
 // Facts with arguments (texts.go) are computed before the formula, since their arguments are
-// constants. Only they read the text of completions. score_of needs a model ([Program.Asks]);
-// package train asks package cast and puts the answers into the batch.
+// constants. Only they read the text of completions. score_of and similarity need a model
+// ([Program.Asks]); package train asks package cast and puts the answers into the batch.
 //
 // # Scripts
 //

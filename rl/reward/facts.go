@@ -112,7 +112,7 @@ func init() {
 		},
 		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.View.Cut()) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return mean(c.View.Logprob) }),
-	}, turns, texts, scores)
+	}, turns, texts, scores, likenesses)
 }
 
 // Facts lists what rewards know beside what every table has

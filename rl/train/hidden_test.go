@@ -136,3 +136,25 @@ func TestInfluenceColumns(t *testing.T) {
 		t.Errorf("norms %v, asked %d times", c.V, said.asked)
 	}
 }
+
+// TestLikened: a completion is held against its prompt, and against texts of the others, by the tokens of each.
+func TestLikened(t *testing.T) {
+	r := smallest(t, "stage.rl.reward=similarity(completion, prompt, ref) + 10*group_similarity(completion, prompt, ref)")
+	said := &spoken{}
+	drawn, err := drawerOf(t, r, said).draw(t.Context(), Plan{Problems: []verify.Problem{{Question: "a"}, {Question: "b"}}, stage: &r.Stages[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := 1 / math.Sqrt2
+	for i, want := range []float64{ // the prompts are the ids 97 and 98, the completions these and 0, 1 or 2
+		h + 10*h, 1, h + 10*h,
+		1, h + 10*h, 1,
+	} {
+		if got := drawn.Completions[i].Score.Reward; !near(got, want) {
+			t.Errorf("completion %d is paid %v, want %v", i, got, want)
+		}
+	}
+	if said.asked != 2 {
+		t.Errorf("asked %d times", said.asked)
+	}
+}

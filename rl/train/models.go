@@ -3,6 +3,7 @@ package train
 import (
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -19,6 +20,8 @@ type models interface {
 	GradientNorms(views []rollout.View) ([]float64, error)
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
 	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
+	// PlaceOf tells where a model has texts, see [cast.Cast.PlaceOf].
+	PlaceOf(model string, texts []cast.Text) ([]reward.Place, error)
 	// HeadOf is what the head of a model says after the last token of views, see [cast.Cast.HeadOf].
 	HeadOf(model string, views []rollout.View) ([]float64, error)
 	// Best draws completions by the best policy so far, see [cast.Cast.Best], and Crown makes the policy

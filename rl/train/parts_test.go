@@ -66,6 +66,23 @@ func (m *spoken) HeadOf(_ string, views []rollout.View) ([]float64, error) {
 	return out, nil
 }
 
+// PlaceOf is where the ids of a text are, on the two axes of even and odd ones.
+func (m *spoken) PlaceOf(_ string, texts []cast.Text) ([]reward.Place, error) {
+	m.asked++
+	out := make([]reward.Place, len(texts))
+	for i, t := range texts {
+		if out[i].Why = t.Lack; len(t.IDs) == 0 {
+			out[i].Why = "no ids"
+			continue
+		}
+		out[i].At = []float64{0, 0}
+		for _, id := range t.IDs {
+			out[i].At[id%2]++
+		}
+	}
+	return out, nil
+}
+
 // Influence of a token is the sum of all x and the number of views.
 func (m *spoken) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
 	m.asked++

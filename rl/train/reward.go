@@ -106,6 +106,12 @@ func (d *drawer) ask(asks []reward.Ask, cs []reward.Completion) error {
 			}
 			continue
 		}
+		if a.Alike != nil {
+			if err := d.alike(a, cs); err != nil {
+				return err
+			}
+			continue
+		}
 		var texts []cast.Text
 		for i := range cs {
 			texts = append(texts, d.text(a, &cs[i]))
@@ -140,6 +146,44 @@ func (d *drawer) ask(asks []reward.Ask, cs []reward.Completion) error {
 		}
 	}
 	return nil
+}
+
+// alike notes how alike the texts are that a reward asks about.
+func (d *drawer) alike(a reward.Ask, cs []reward.Completion) error {
+	var texts []cast.Text // a and b of each completion
+	groups := make([]int, len(cs))
+	for i := range cs {
+		groups[i] = cs[i].Group
+		texts = append(texts, likened(a.Alike.A, &cs[i]), likened(a.Alike.B, &cs[i]))
+	}
+	places, err := d.models.PlaceOf(a.Model, texts)
+	if err != nil {
+		return err
+	}
+	of := [2][]reward.Place{}
+	for i, p := range places {
+		of[i%2] = append(of[i%2], p)
+	}
+	for i, answer := range a.Alike.Of(groups, of[0], of[1]) {
+		cs[i].Asked[a.Column] = answer
+	}
+	return nil
+}
+
+// likened is a text of a completion that is held against another one.
+func likened(s reward.Shown, c *reward.Completion) (t cast.Text) {
+	v := c.View
+	switch {
+	case s.Prompt:
+		t.IDs = v.IDs[:v.Prompt()]
+	case s.Completion && v.Stop == rollout.EOS:
+		t.IDs = v.IDs[v.Prompt() : len(v.IDs)-1]
+	case s.Completion:
+		t.IDs = v.IDs[v.Prompt():]
+	default:
+		t.Text, t.Lack = s.Text(c.Row)
+	}
+	return t
 }
 
 // text is what the reward asks about a completion, and what it stands after.
