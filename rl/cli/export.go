@@ -35,7 +35,7 @@ checkpoint folder. RUN is the folder of a run, finished or in progress.
    tfevents  the same as an event file, for TensorBoard and for trackers
              that import its files
 
---member NAME writes a copy of [models] that a stage of the run trained. One with a head becomes a
+--member NAME writes a model of [models] that a stage trained or a formula made. One with a head is a
 folder that transformers opens as *ForTokenClassification, with one label. A copy whose first stage
 has not begun has the weights that the run opened with, which is said.
 
@@ -168,7 +168,7 @@ func takeMember(f *hf.Folder, dir, name, format string) error {
 	}
 	ts, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberWeights(name))))
 	if errors.Is(err, fs.ErrNotExist) {
-		return hint.With(fmt.Errorf("%s has no model of that name; accepted: one of [models] with copy that a stage trains", dir), "rlzero recipes show RECIPE lists the models of a recipe")
+		return hint.With(fmt.Errorf("%s has no model of that name; accepted: one of [models] with copy that a stage trains, or with weights", dir), "rlzero recipes show RECIPE lists the models of a recipe")
 	}
 	if err != nil {
 		return err
