@@ -150,8 +150,12 @@ func (t *Trainer) allocate(rows int) error {
 	return t.pool.Err
 }
 
-// NewScorer makes a scorer of a model like the one that is trained, with its adapter off if base says so, whose
-// activations lie where the trainer's do: the two take turns, as long as the trainer is open.
+// Lends says whether a model is of the sizes of the one that is trained, so that [Trainer.NewScorer] can make a scorer
+// of it.
+func (t *Trainer) Lends(m *model.Model) bool { return m.Decoder().Layout.Dims == t.d.Layout.Dims }
+
+// NewScorer makes a scorer of a model of the sizes of the one that is trained, with its adapter off if base says so,
+// whose activations lie where the trainer's do: the two take turns, as long as the trainer is open.
 func (t *Trainer) NewScorer(m *model.Model, base bool) *model.Scorer {
 	return m.NewScorerIn(t.ws.Lend(), base, func() { t.room.resident = nil })
 }

@@ -184,10 +184,14 @@ func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Memb
 			}
 			bytes = a.Set.Bytes(tensors.Chunk.Whole)
 		}
-		p := scoring(own, use.TrainRows, caps)
-		p.Note(plan)
-		bytes += p.Bytes + own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
-		hint = fmt.Sprintf("%d parameters, matrices in %s, and its workspace", own.Count(), cmp.Or(m.Config.Dtype, hf.F32))
+		room := ""
+		if own.Dims != l.Dims { // else it writes where the trainer does
+			p := scoring(own, use.TrainRows, caps)
+			p.Note(plan)
+			bytes, room = bytes+p.Bytes, ", and its workspace"
+		}
+		bytes += own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
+		hint = fmt.Sprintf("%d parameters, matrices in %s%s", own.Count(), cmp.Or(m.Config.Dtype, hf.F32), room)
 	}
 	if m.Learns != nil {
 		bytes += learning(plan, l, use, caps, *m.Learns, trained)

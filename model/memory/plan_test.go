@@ -73,13 +73,14 @@ func TestPlanOfAdapters(t *testing.T) {
 }
 
 // everyMember is one of each kind, and one of a folder with an adapter. The models of the folders are
-// wider than the one that is trained.
+// wider than the one that is trained, but for the last one.
 func everyMember(cfg hf.Config) []memory.Member {
+	equal := cfg
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
 	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg, Summed: true},
 		{Kind: memory.Reference, Engine: writes}, {Kind: memory.Folder, Config: cfg, Engine: writes},
-		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}}
+		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal}}
 }
 
 func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
@@ -139,7 +140,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 			defer e.Close()
 			continue
 		}
-		if other.Kind == memory.Folder {
+		if !tr.Lends(beside) {
 			s, err := beside.NewScorer(use.TrainRows)
 			ok(err)
 			defer s.Close()

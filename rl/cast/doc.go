@@ -28,7 +28,7 @@
 // programs can still open the folder as a model.
 //
 // Who is asked writes activations where the policy's trainer does, one after the other, as [learn.Trainer.NewScorer]
-// says; a model of a folder, whose shape may be another, has memory of its own. So a model that is asked costs its
+// says; a model of a folder of another shape has memory of its own. So a model that is asked costs its
 // weights.
 //
 // A named copy may also learn beside the policy, in the steps of a stage that trains the policy (beside.go): by a

@@ -28,12 +28,20 @@ func openFolder(o opening) (member, error) {
 	if err != nil {
 		return nil, err
 	}
-	scorer, err := m.NewScorer(o.trainRows)
+	scorer, err := o.scorerOf(m)
 	if err != nil {
 		m.Close()
 		return nil, err
 	}
 	return folderModel{scoring{scorer, m.Head, f.label}, m}, nil
+}
+
+// scorerOf writes where the policy's trainer does, if there is one and the model has the policy's sizes.
+func (o opening) scorerOf(m *model.Model) (*model.Scorer, error) {
+	if o.policy != nil && o.policy.trainer.Lends(m) {
+		return o.policy.trainer.NewScorer(m, false), nil
+	}
+	return m.NewScorer(o.trainRows)
 }
 
 func (folderModel) begin() error { return nil }
