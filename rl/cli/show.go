@@ -24,7 +24,7 @@ func showCommand() *cli.Command {
 		Name: "show", Usage: "show the completions of a step, and what they were paid", ArgsUsage: "RUN",
 		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
 completions of one group; equal ones share a line, and episodes are told turn by turn. Below each
-stands what judges said to it: how their answer was read, and what they wrote. Completions that
+stands what judges said about it: how their answer was read, and what they wrote. Completions that
 grew as a tree stand below what they share, node by node, each node with the mean reward of the
 completions that go through it. With --tokens, prints what the step taught each token: ▲ more
 likely, ▼ less likely, = clipped; what an episode read stands in brackets. With --calls, prints

@@ -9,7 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// TestShowJudgements: a group shows below each completion what judges said to it, and those of the
+// TestShowJudgements: a group shows below each completion what judges said about it, and those of the
 // first where several are equal.
 func TestShowJudgements(t *testing.T) {
 	dir := t.TempDir()

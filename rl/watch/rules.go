@@ -36,8 +36,8 @@ var rules = []rule{
 		"A control run means to do this. In any other run, read the completions that are paid, and run rlzero audit RUN", rewardIgnoresVerdict},
 	{"reward_without_accuracy", Warning, "the reward can be earned without solving the task",
 		"Read the completions that are paid and wrong, and run rlzero audit RUN", rewardWithoutAccuracy},
-	{"truth_falls", Warning, "the reward rises and the truth, which is not paid, falls: the policy has learned what the judge or the model that pays takes for right",
-		"Read the completions that are paid: rlzero judge RUN tells which the judge takes for right. Stop before the turn, teach the judge such answers ([[stage.make]]), or hold the policy near its start by a KL term", truthFalls},
+	{"truth_falls", Warning, "the reward rises and the truth, which is not paid, falls: the policy has learned to give what the judge, or the model that pays, takes for right",
+		"Read the completions that are paid: rlzero judge RUN tells which the judge takes for right. Stop where the truth was highest, teach the judge such answers ([[stage.make]]), or hold the policy near its start by a KL term", truthFalls},
 	{"paid_template", Warning, "different problems are paid for answers of one pattern",
 		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
 	{"entropy_collapse", Warning, "the policy has stopped exploring before it learned, or has lost what it had learned",
@@ -143,18 +143,17 @@ func paidTemplate(h *history) (facts, bool) {
 	return f, true
 }
 
-// truthFalls: the reward against the first steps of the stage, the truth against its best ones. The
-// best of many means is above their mean by chance, so the second has to be clear.
+// truthFalls: both against the steps in which the truth was highest. The highest of many means is above
+// their mean by chance, so the fall has to be clear.
 func truthFalls(h *history) (facts, bool) {
 	reward, ok := h.last("reward/mean", window)
-	first, ok2 := h.begin("reward/mean", window)
-	truth, ok3 := h.last("reward/truth", window)
-	top, ok4 := h.tops["reward/truth"]
-	if !ok || !ok2 || !ok3 || !ok4 || !reward.above(first) || truth.mean >= top.mean || truth.errors(top) <= 4 {
+	truth, ok2 := h.last("reward/truth", window)
+	top, ok3 := h.tops["reward/truth"]
+	if !ok || !ok2 || !ok3 || !reward.above(h.then) || truth.mean >= top.mean || truth.errors(top) <= 4 {
 		return facts{}, false
 	}
-	return facts{fmt.Sprintf("the mean reward rose from %s to %s", figure(first.mean), figure(reward.mean)),
-		fmt.Sprintf("the truth fell from %s to %s", figure(top.mean), figure(truth.mean))}, true
+	return facts{fmt.Sprintf("the mean reward rose from %s to %s", figure(h.then.mean), figure(reward.mean)),
+		fmt.Sprintf("meanwhile the truth fell from %s to %s", figure(top.mean), figure(truth.mean))}, true
 }
 
 // alike says whether the policy has stopped exploring, and against what.

@@ -66,6 +66,28 @@ func steady(changes row) row {
 	return r
 }
 
+// scattered are rows whose truth goes up and down by 0.1 in a fixed order, with means that differ by
+// less than four errors.
+func scattered(rows []row) []row {
+	for i := range rows {
+		rows[i] = maps.Clone(rows[i])
+		rows[i]["reward/truth"] += 0.1*float64(i*7%10-4)/4.5 - 0.02*float64(i/30)
+	}
+	return rows
+}
+
+// TestUnread: of several judges the alert names the one with the most answers that cannot be read.
+func TestUnread(t *testing.T) {
+	w := New()
+	var all []Alert
+	for i, r := range steps(10, steady(row{"judge/unread/a": 0.1, "judge/unread/b": 0.2, "judge/unread/c": 0.15}), steady(nil)) {
+		all = append(all, w.Add(i+1, "rl", r)...)
+	}
+	if len(all) != 1 || all[0].Seen != "20.0 % of the answers to verifier b cannot be read" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // TestRules: each rule is raised once where both of its facts hold, and not where one is
 // missing. Beside it, no rule but those named may be raised.
 func TestRules(t *testing.T) {
@@ -112,6 +134,8 @@ func TestRules(t *testing.T) {
 		{"paid by a judge that errs", pair(60, row{"reward/truth": 0.5}, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "reward/truth": 0.3}), []string{"truth_falls"}},
 		{"paid by a judge, and right", pair(60, row{"reward/truth": 0.5}, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "reward/truth": 0.6}), nil},
 		{"paid less, and less right", pair(60, row{"reward/truth": 0.5}, row{"reward/mean": 0.4, "reward/truth": 0.3}), nil},
+		{"paid less and less right, after more of both", slices.Concat(pair(30, row{"reward/truth": 0.5}, row{"reward/mean": 0.9, "rollout/right_share": 0.9, "reward/truth": 0.9}), pair(30, row{"reward/mean": 0.9, "rollout/right_share": 0.9, "reward/truth": 0.9}, row{"reward/mean": 0.7, "rollout/right_share": 0.7, "reward/truth": 0.7})), nil},
+		{"paid more, the truth within its scatter", scattered(pair(60, row{"reward/truth": 0.5}, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "reward/truth": 0.5})), nil},
 		{"a judge that cannot be read", pair(30, row{"judge/unread/a": 0.01, "judge/unread/b": 0.2}, row{"judge/unread/a": 0.02, "judge/unread/b": 0.2}), []string{"judge_unread"}},
 		{"few answers that cannot be read", pair(30, row{"judge/unread/a": 0.04}, row{"judge/unread/a": 0.04}), nil},
 		{"clipped and worse", pair(60, nil, row{"policy/clip_fraction": 0.4, "reward/mean": 0.4}), []string{"step_too_big"}},

@@ -86,6 +86,7 @@ type history struct {
 	stage string
 	steps map[string][]float64 // [metric][step of the stage that has it], finite
 	tops  map[string]span      // [metric] highest mean of a window that lies before the last one
+	then  span                 // of the reward, in the window where the truth was highest
 	evals []evaluation         // of the whole run
 	first int                  // index of the evaluation that the stage began from
 	start *evaluation          // the one before the stage; nil: there was none
@@ -179,15 +180,26 @@ func (h *history) begin(name string, n int) (span, bool) {
 	return over(v[:n]), true
 }
 
-// top keeps the highest mean of a metric.
-func (h *history) top(name string) {
+// before is the mean over the window that lies before the last one.
+func (h *history) before(name string) (span, bool) {
 	v := h.steps[name]
 	if len(v) < 2*window {
+		return span{}, false
+	}
+	return over(v[len(v)-2*window : len(v)-window]), true
+}
+
+// top keeps the highest mean of a metric.
+func (h *history) top(name string) {
+	s, ok := h.before(name)
+	if !ok {
 		return
 	}
-	s := over(v[len(v)-2*window : len(v)-window])
 	if top, there := h.tops[name]; !there || s.mean > top.mean {
 		h.tops[name] = s
+		if name == "reward/truth" {
+			h.then, _ = h.before("reward/mean")
+		}
 	}
 }
 
