@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -52,6 +54,10 @@ func (d *drawer) proposed(ctx context.Context, p *Plan, seeds []verify.Problem) 
 		var err error
 		if asked[i], err = askedFor(seed, d.propose.Say); err != nil {
 			return nil, err
+		}
+		if ids, err := d.collector.Renderer.Prompt(asked[i]); err == nil && len(ids) > d.propose.most {
+			err := fmt.Errorf("say: prompt %s has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(asked[i].Question), len(ids), d.propose.most)
+			return nil, hint.With(err, "--set task.max_prompt_tokens=%d", len(ids))
 		}
 	}
 	written, err := d.sampled(ctx, p, asked, d.propose.Count, ProposalKey(d.index, p.At.Step))
