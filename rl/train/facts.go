@@ -62,12 +62,13 @@ var suppliers = []supplier{
 	{fact: "prompt_tokens", known: posed, fixed: true, columns: one(renderedTokens)},
 	{fact: "prompt_chance", known: posed, columns: one(promptChance)},
 	{fact: "prompt_value", known: posed, columns: one(promptValues)},
-	{fact: algo.AngleFact + "(", known: posed, columns: one(angles)},
+	{fact: algo.AngleFact + "(", known: posed, columns: one(posedAngles)},
 	ofRecord("seen"), ofRecord("solved"), ofRecord("last_solved"), ofRecord("steps_since"),
 
 	{fact: "prompt_tokens", known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) {
 		return float64(len(c.From.Segments[0].IDs)), ""
 	}))},
+	{fact: algo.AngleFact + "(", known: drawn, columns: one(drawnAngles)},
 	{fact: greedyFact, known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) { return c.Greedy.Reward, c.Greedy.NotScored }))},
 	ofCompletion("reward", func(c *Completion) (float64, string) { return c.Score.Reward, c.Score.NotScored }),
 	ofCompletion("truncated", func(c *Completion) (float64, string) { return holds(c.View.Cut()), "" }),

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -10,13 +11,32 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
+// posedAngles are those of prompts that nothing is drawn of yet.
+func posedAngles(x subject, fact string) (formula.Column, error) {
+	return angles(x, fact, len(x.problems), func(i int) ([]int, error) { return x.prompts.Prompt(x.problems[i]) })
+}
+
+// drawnAngles are those of what was read before the first token was drawn.
+func drawnAngles(x subject, fact string) (formula.Column, error) {
+	var of []*rollout.Group
+	for i := range x.cs {
+		if i == 0 || x.cs[i].Group != x.cs[i-1].Group {
+			of = append(of, x.cs[i].From)
+		}
+	}
+	return angles(x, fact, len(of), func(i int) ([]int, error) { return of[i].Segments[0].IDs, nil })
+}
+
 // angles tell how far the states of each prompt's tokens point the same way.
-func angles(x subject, fact string) (formula.Column, error) {
-	c := formula.Column{Level: formula.Group, Why: map[int]string{}, V: make([]float64, len(x.problems))}
+func angles(x subject, fact string, prompts int, prompt func(i int) ([]int, error)) (formula.Column, error) {
+	c := formula.Column{Level: formula.Group, Why: map[int]string{}, V: make([]float64, prompts)}
 	var views []rollout.View
 	var asked []int // their places
-	for i, p := range x.problems {
-		ids, err := x.prompts.Prompt(p)
+	for i := range prompts {
+		ids, err := prompt(i)
+		if err == nil && len(ids) == 0 {
+			err = errors.New("a world asks it: there is no prompt yet")
+		}
 		if err != nil {
 			c.V[i], c.Why[i] = math.NaN(), err.Error()
 			continue

@@ -101,6 +101,36 @@ func TestHiddenColumns(t *testing.T) {
 	}
 }
 
+// TestAngleColumns: the angle of a prompt that is drawn is of what was read, and a problem that a world asks has none
+// before.
+func TestAngleColumns(t *testing.T) {
+	r := smallest(t, "stage.rl.reward=task", `stage.rl.algorithm.advantage="reward*angle(policy, 1)"`)
+	d := drawerOf(t, r, &spoken{})
+	p := Plan{Problems: []verify.Problem{{Question: "a"}, {Question: "c"}}, stage: &r.Stages[0]}
+	drawn, err := d.draw(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range drawn.Completions {
+		c := &drawn.Completions[i]
+		c.From.Segments[0].IDs = []int{1, 3 + c.Group} // what a world said first
+	}
+	columns, err := d.of(&p, drawn.Completions, atOnce(drawn.Completions)).columns("angle(policy, 1)", asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float64{concentration([][]float32{{2, 1}, {6, 1}}), concentration([][]float32{{2, 1}, {8, 1}})}; !slices.Equal(columns[0].V, want) {
+		t.Errorf("the angles are %v, want %v", columns[0].V, want)
+	}
+	x := subject{facts: d.facts, stage: p.stage, problems: []verify.Problem{{ID: "1735"}}}
+	if columns, err = x.columns("angle(policy, 1)", posed); err != nil {
+		t.Fatal(err)
+	}
+	if c := columns[0]; !math.IsNaN(c.V[0]) || c.Why[0] != "a world asks it: there is no prompt yet" {
+		t.Errorf("without a question the angle is %v: %q", c.V[0], c.Why[0])
+	}
+}
+
 // TestInfluenceColumns: each group is asked by itself about its tokens, with what the formula says of each; of a
 // completion alone where the influence is its own. Where nothing has a weight nobody is asked. A formula that
 // reads an influence can itself have one.
