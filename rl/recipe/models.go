@@ -548,6 +548,16 @@ func (d decoder) prompted(r *Recipe, st *Stage) {
 	}
 }
 
+// asksSum is the first sum that a stage asks with one of some models in it; "": it asks none.
+func (r *Recipe) asksSum(st *Stage, of ...string) string {
+	for _, name := range r.ModelNames() {
+		if st.Asks(name) && slices.ContainsFunc(r.Terms(name), func(t algebra.Term) bool { return slices.Contains(of, t.Model) }) {
+			return name
+		}
+	}
+	return ""
+}
+
 // trains checks who learns in a stage.
 func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 	who := st.Learner()
@@ -579,6 +589,8 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 		problem = "its formulas read " + who + ", but that is who learns: write score for what its head says now"
 	case st.Asks(who):
 		problem = "its formulas read " + who + ", but that is who learns: write logp, or old for the log-prob when the token was drawn"
+	case m.Logits == "" && r.asksSum(st, PolicyModel, who) != "":
+		problem = "it asks " + r.asksSum(st, PolicyModel, who) + ", a sum that policy or " + who + " is in, and each stands in the other's place while " + who + " learns; accepted: sums of other models"
 	case slices.ContainsFunc(st.Facts(), func(f string) bool { return f == "value" || f == "old_value" || f == "prompt_value" }):
 		problem = "its formulas read the value head, which is the policy's"
 	default:
