@@ -281,9 +281,11 @@ func (s *Stage) Asks(name string) bool {
 		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name) || slices.Contains(s.seatedBy(), name)
 }
 
-// shows says whether formulas of a stage read hidden states of a model.
+// shows says whether formulas of a stage, or its reward, read hidden states of a model.
 func (s *Stage) shows(name string) bool {
-	return slices.ContainsFunc(s.Facts(), func(fact string) bool { of, hidden := algo.HiddenOf(fact); return hidden && of.Model == name })
+	alike := func(a reward.Ask) bool { return a.Alike != nil && a.Model == name }
+	return slices.ContainsFunc(s.Texts(), alike) ||
+		slices.ContainsFunc(s.Facts(), func(fact string) bool { of, hidden := algo.HiddenOf(fact); return hidden && of.Model == name })
 }
 
 var modelName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
