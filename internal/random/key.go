@@ -15,7 +15,7 @@ func (k Key) Seed(run uint64) uint64 {
 	return At(run, Stream(k.Purpose, k.Stage), uint64(k.Step)).Uint64()
 }
 
-// Dice are what is random in the world of the completion's episode, for a run's seed.
-func (k Key) Dice(run uint64) *Rand {
-	return At(k.Seed(run), Stream(World, k.Stage), uint64(k.Stream))
+// Dice are what is random in the completion's episode, for a run's seed: of its [World], or of a [Player].
+func (k Key) Dice(run uint64, of Purpose) *Rand {
+	return At(k.Seed(run), Stream(of, k.Stage), uint64(k.Stream))
 }

@@ -28,6 +28,7 @@ const (
 	Made                            // texts that a model writes for rows
 	Rows                            // which made rows a step draws
 	Propose                         // problems that the policy writes
+	Player                          // what players without a model do in the seats of games
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -51,7 +51,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 			longest = max(longest, st.SFT.MaxTokens)
 			rows = max(rows, st.SFT.BatchSize*max(longest+readRows(r), groupRows(r, st)))
 		case recipe.KindRL:
-			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*max(1, len(st.Seats))*groupRows(r, st))
+			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*max(1, len(st.Learned(r.Task)))*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
 			if st.Proposes() {
 				rows *= 1 + st.Propose.Count

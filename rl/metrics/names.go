@@ -129,7 +129,7 @@ var table = []Metric{
 	{"propose/valid_share", "share of proposals", "problems of the policy that the task accepts; only with [stage.propose]",
 		"Should rise. At 0 there is nothing to solve: imitate problems first, with propose of a stage of kind sft."},
 	{"propose/distinct_share", "share of problems", "different ones among the problems of the step that the task accepts",
-		"A fall means that the policy writes the same again and again."},
+		"A fall means that the policy writes the same problem again and again."},
 	{"propose/solved_mean", "score", "mean over the accepted problems of the mean score of those who solve it",
 		"Near 1, the problems are too easy; near 0, too hard or not to be solved."},
 	{"rollout/forks", "forks", "mean number of nodes at which the tree of a prompt forks, its beginning apart; only with [stage.tree]",

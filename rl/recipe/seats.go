@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
 )
 
@@ -37,6 +38,11 @@ func (s *Stage) SeatBy(seat string) string {
 	return PolicyModel
 }
 
+// Learned are the seats of a task that the policy plays in the stage.
+func (s *Stage) Learned(t Task) []string {
+	return slices.DeleteFunc(slices.Clone(t.Seats()), func(seat string) bool { return s.SeatBy(seat) != PolicyModel })
+}
+
 // seatedBy are the models that play seats of a stage.
 func (s *Stage) seatedBy() []string {
 	var out []string
@@ -55,7 +61,7 @@ func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
 	}
 	p, known := at.With("seats"), r.Task.Seats()
 	if known == nil {
-		d.Fail(p, "%s needs a task with several seats, and %s has none; accepted: the tasks nim and tictactoe", d.Name(p), r.Task.label())
+		d.Fail(p, "%s needs a task with several seats, and %s has none; accepted: the tasks %s", d.Name(p), r.Task.label(), strings.Join(tasks.Seated(), ", "))
 		return
 	}
 	for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
@@ -73,7 +79,7 @@ func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
 			d.Fail(q, "%s = %q: %w", d.Name(q), by, err)
 		}
 	}
-	if !slices.ContainsFunc(known, func(seat string) bool { return s.SeatBy(seat) == PolicyModel }) {
+	if len(s.Learned(r.Task)) == 0 {
 		d.Fail(p, "%s leaves the policy no seat, so nothing would be learned; accepted: policy in at least one of %s", d.Name(p), strings.Join(known, ", "))
 	}
 	reads, err := s.Reads()
@@ -110,8 +116,6 @@ func (r *Recipe) player(s *Stage, by string) error {
 		return errors.New("it is a sum of logits, and one model plays a seat; accepted: a model with path, copy or weights")
 	case m.Head:
 		return errors.New("a model with a head scores, and does not play; accepted: one without head")
-	case m.Logits != "":
-		return errors.New("a sum of what models say plays no seat; accepted: a model with weights of its own")
 	case m.Prompt != "":
 		return errors.New("who plays reads what its seat reads; take prompt out of [models." + by + "]")
 	case s.Teaches(by):

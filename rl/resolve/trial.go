@@ -63,7 +63,7 @@ func inSeats(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) []verify
 	var seats []string
 	switch {
 	case st.Sits():
-		seats = slices.DeleteFunc(slices.Clone(r.Task.Seats()), func(seat string) bool { return st.SeatBy(seat) != recipe.PolicyModel })
+		seats = st.Learned(r.Task)
 	case st.Proposes():
 		seats = []string{recipe.SolverSeat, recipe.ProposerSeat}
 	default:

@@ -23,8 +23,8 @@ type Episodes struct {
 	Tokens   int           // own and read ones, the prompt apart, at most
 	Clock    time.Duration // that a world may take for one turn; 0: as long as it likes
 	Start    time.Duration // that it may take besides where an episode begins or catches up, or its canary
-	// Dice are the world's random numbers, for the key of a completion.
-	Dice func(key random.Key) *random.Rand
+	// Dice are the random numbers of [random.World], or of a [random.Player], for the key of a completion.
+	Dice func(key random.Key, of random.Purpose) *random.Rand
 	// Journal remembers calls of tools in the episode of a key, which greedy tells from another of the same
 	// key; nil: nobody does.
 	Journal func(key random.Key, greedy bool) world.Journal

@@ -136,7 +136,7 @@ func (e *count) Close() error {
 // playing is a collector of episodes whose dice are the numbers of the samples.
 func playing(w world.World, turns, tokens int, asked *[][]Request, encoded *[]string) *Collector {
 	s := spell{encoded: encoded}
-	dice := func(k random.Key) *random.Rand { return random.At(0, 0, uint64(k.Stream)) }
+	dice := func(k random.Key, _ random.Purpose) *random.Rand { return random.At(0, 0, uint64(k.Stream)) }
 	return &Collector{Sampler: says{asked}, Renderer: s, Episodes: &Episodes{World: w, Renderer: s, Turns: turns, Tokens: tokens, Dice: dice}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/internal/awake"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -30,7 +31,7 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 		world world.Episode
 		reply world.Reply
 	}
-	dice, w := e.Dice(e.dice), e.World
+	dice, w := e.Dice(e.dice, random.World), e.World
 	if s, can := w.(world.Shared); can && e.alone {
 		w = s.Alone()
 	}

@@ -102,12 +102,12 @@ func each(ctx context.Context, groups []Group, do func(group, path int)) error {
 	return nil
 }
 
-// text is what verifiers read of a path: what the policy wrote last, from its beginning on.
 // Read gives all completions of groups their texts.
 func (c *Collector) Read(ctx context.Context, groups []Group) error {
 	return each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
 }
 
+// text is what verifiers read of a path: what the policy wrote last, from its beginning on.
 func (c *Collector) text(g *Group, path int) string {
 	at := g.Paths[path].Leaf
 	leaf := g.Segments[at]

@@ -75,7 +75,7 @@ func (c *Collector) playSeats(ctx context.Context, starts []Start, n int, params
 			e := &episode{Episodes: c.Episodes, number: i, params: params, key: k, problem: start.Problem}
 			one := &seated{Seat: s, episode: e, sat: Sat{Game: i + 1}}
 			if s.Player != nil {
-				one.dice = c.Episodes.Dice(k)
+				one.dice = c.Episodes.Dice(k, random.Player)
 			}
 			g.seats = append(g.seats, one)
 		}

@@ -279,7 +279,7 @@ func TestBranchTurns(t *testing.T) {
 		if len(turns) != 4 || g.Paths[i].Verdict().Score != 1 {
 			t.Fatalf("path %d has %d turns: %+v", i, len(turns), g.Paths[i])
 		}
-		alone := &fate{r: c.Episodes.Dice(random.Key{Stream: uint32(want.dice)})}
+		alone := &fate{r: c.Episodes.Dice(random.Key{Stream: uint32(want.dice)}, random.World)}
 		for k, s := range turns {
 			reply, _ := alone.Step(t.Context(), world.Turn{Text: s.Turn.Text})
 			if s.Turn.State != reply.State || s.Turn.At != k+1 || s.Turn.Reward != float64(k+1) {

@@ -13,9 +13,9 @@ import (
 // written are small runs in which the policy writes problems: as answers, and as the last turns of episodes that search.
 var written = map[string][]string{
 	"chain-sum-tiny": {"task.max_prompt_tokens=10", "stage.rl.updates_per_rollout=1", `stage.warm-up.propose={say = ">{question}"}`,
-		`stage.rl.propose={say = ">{question}", count = 6, reward = "task.valid*(1 - task) + 0.1*random"}`},
+		`stage.rl.propose={say = ">{question}", count = 6, reward = "task.valid*(1 - task) + 0.1*random"}`, "stage.rl.reward=brief = if(tokens < 4, 1, 0); task + 0.1*brief"},
 	"library-tiny": {"task.settings.hops=1", "task.settings.things=8", "task.settings.relations=3", "task.settings.noise=1", "task.settings.turns=2", "task.episode.tokens=60",
-		`stage.warm-up.propose={say = "{answer}:", share = 0.7}`, `stage.rl.propose={say = "{answer}:", count = 6}`, "stage.rl.lag=1", "stage.rl.algorithm.advantage=own*if(row.seat == \"proposer\", reward - group_mean(reward), reward - group_mean(reward))"},
+		`stage.warm-up.propose={say = "{answer}:", share = 0.7}`, `stage.rl.propose={say = "{answer}:", count = 6}`, "stage.rl.lag=1", "stage.rl.reward=task + 0.1*random", "stage.rl.algorithm.advantage=own*if(row.seat == \"proposer\", reward - group_mean(reward), reward - group_mean(reward))"},
 }
 
 // TestProposeResumes: a policy that writes problems and solves them goes on from its checkpoints to the same bytes. What

@@ -14,9 +14,9 @@ import (
 // agree to the bit in every seat.
 func TestSeatsResume(t *testing.T) {
 	warm := []string{"model.width=32", "model.head_dim=16", "model.mlp=48", "stage.warm-up.batch_size=8", "stage.warm-up.optimizer.lr=0.01", "stage.warm-up.checkpoint_every=70", "stage.warm-up.hold_steps=100", "stage.warm-up.test_every=99"}
-	past := []string{`models.past={copy = "policy", renew = 2}`, "stage.rl.seats.second=past"}
+	past := []string{`models.past={copy = "policy", renew = 2}`, "stage.rl.seats.second=past", "stage.rl.reward=random"}
 	for name, sets := range map[string][]string{
-		"self":   {"stage.rl.algorithm.advantage=own*(reward - group_mean(reward)) + 0.1*if(row.seat == \"first\", reward - b, b)", "stage.rl.algorithm.state={b = {start = 0.5, by = \"row.seat\", next = \"0.9*b + 0.1*step_mean(reward)\"}}"},
+		"self":   {"stage.rl.algorithm.advantage=own*(reward - group_mean(reward)) + 0.1*if(row.seat == \"first\", reward - b, b)", "stage.rl.algorithm.state={b = {start = 0.5, by = \"row.seat\", next = \"0.9*b + 0.1*step_mean(reward)\"}}", "stage.rl.reward=brief = if(tokens < 4, 1, 0); task + 0.1*brief + 0.1*random"},
 		"past":   past,
 		"ahead":  append([]string{"stage.rl.lag=1"}, past...),
 		"random": {"stage.rl.seats.first=random", "stage.rl.reward=task + sum(turn_reward)"},

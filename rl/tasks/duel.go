@@ -8,7 +8,8 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// duel is a game of two seats that take turns. The partner whose answers after has is one who may play the other.
+// duel is a game of two seats that take turns. The partner in after is one possible player of the
+// other seat.
 type duel[P comparable] interface {
 	game[P]
 	// taken is where a turn leads before it is answered, and won or even if the game is over then; not
@@ -16,6 +17,11 @@ type duel[P comparable] interface {
 	taken(p P, turn string) (to P, end ending, allowed bool)
 	// turned is a position as the other seat sees it, whose turn it then is.
 	turned(p P) P
+}
+
+// Seated are the names of the tasks with several seats.
+func Seated() []string {
+	return namesOf(func(t Task) bool { w, can := t.(world.Seated); return can && len(w.Seats()) > 0 })
 }
 
 // table is a duel that is being played.

@@ -24,9 +24,14 @@ type Poser interface {
 
 // Posers are the names of the tasks that are one.
 func Posers() []string {
+	return namesOf(func(t Task) bool { _, can := t.(Poser); return can })
+}
+
+// namesOf are those of the tasks of a kind.
+func namesOf(kind func(Task) bool) []string {
 	var names []string
 	for _, f := range Families() {
-		if _, can := f.New().(Poser); can {
+		if kind(f.New()) {
 			names = append(names, f.Name)
 		}
 	}

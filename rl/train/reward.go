@@ -66,7 +66,8 @@ func (d *drawer) payBy(program, truth *reward.Program, p *Plan, cs []Completion,
 }
 
 // coins numbers the random rewards of a draw: those of draws in place of refused groups
-// are numbered from 2^32 on. Where trees grow, a completion keeps its number while others join its group: those
+// are numbered from 2^32 on, and so is every draw of a stage with several seats, which has more completions than
+// its groups say. Where trees grow, a completion keeps its number while others join its group: those
 // that branch off are numbered after the first of all groups.
 func (d *drawer) coins(at Position, try int) func(i int, c *Completion) uint64 {
 	n := d.whole.RL.PromptsPerStep * d.whole.RL.GroupSize
@@ -78,7 +79,7 @@ func (d *drawer) coins(at Position, try int) func(i int, c *Completion) uint64 {
 				i = d.whole.RL.PromptsPerStep*roots + c.Group*(d.whole.RL.GroupSize-roots) + c.Sample - roots
 			}
 		}
-		if try == 0 {
+		if try == 0 && d.propose == nil && !d.whole.Sits() {
 			return uint64(at.Step*n + i)
 		}
 		return uint64(at.Step*maxTries+try)<<32 | uint64(i)

@@ -268,17 +268,29 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 	proposalMetrics(cs, row)
 	rewardHints(cs, row)
 	truthMetrics(cs, row)
-	for t, term := range cs[0].Score.Terms {
-		sum, have := 0.0, 0
-		for i := range cs {
-			if v := cs[i].Score.Terms[t].Value; !math.IsNaN(v) {
-				sum += v
-				have++
-			}
-		}
-		row["reward/term/"+term.Name] = sum / float64(have)
-	}
+	termMetrics(cs, row)
 	return row
+}
+
+// termMetrics describe the terms of the stage's reward, by which written problems are not paid.
+func termMetrics(cs []Completion, row metrics.Row) {
+	type mean struct{ sum, n float64 }
+	terms := map[string]mean{}
+	for i := range cs {
+		if cs[i].Origin.Seat == recipe.ProposerSeat {
+			continue
+		}
+		for _, term := range cs[i].Score.Terms {
+			m := terms[term.Name]
+			if !math.IsNaN(term.Value) {
+				m = mean{m.sum + term.Value, m.n + 1}
+			}
+			terms[term.Name] = m
+		}
+	}
+	for name, m := range terms {
+		row["reward/term/"+name] = m.sum / m.n
+	}
 }
 
 // notes are what people are told about the steps of a stage.

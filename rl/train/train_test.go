@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -27,6 +28,17 @@ func TestRolloutMetrics(t *testing.T) {
 		sampled(verify.Accept("1", "", ""), rollout.EOS, []int{1, 2, 3}, reward.Term{Name: "task", Value: 1}, reward.Term{Name: "form", Value: nan}, reward.Term{Name: "long", Value: 0}),
 		sampled(verify.Reject("2", "", ""), rollout.Length, []int{1, 2, 3, 4, 5}, reward.Term{Name: "task", Value: 0.5}, reward.Term{Name: "form", Value: 1}, reward.Term{Name: "long", Value: 1}),
 		sampled(verify.Abstain("no reference"), rollout.EOS, []int{1}, reward.Term{Name: "task", Value: nan}, reward.Term{Name: "form", Value: nan}, reward.Term{Name: "long", Value: 1}),
+	}
+	written := sampled(verify.Accept("1", "", ""), rollout.EOS, []int{1}, reward.Term{Name: "task.valid", Value: 1}, reward.Term{Name: "task", Value: 0})
+	written.Origin.Seat = recipe.ProposerSeat // paid by a reward of its own
+	with := rolloutMetrics(append(slices.Clone(cs), written), nil)
+	for _, name := range []string{"reward/term/task", "reward/term/form", "reward/term/long"} {
+		if got, want := with[name], rolloutMetrics(cs, nil)[name]; got != want {
+			t.Errorf("%s is %v beside a written problem, want %v", name, got, want)
+		}
+	}
+	if _, there := with["reward/term/task.valid"]; there {
+		t.Error("the reward of written problems is shown as that of the stage")
 	}
 	for name, want := range map[string]float64{
 		"rollout/tokens": 9, "rollout/length_mean": 3, "rollout/truncated_share": 1.0 / 3, "rollout/right_share": 0.5,

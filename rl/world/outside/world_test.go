@@ -478,7 +478,7 @@ func TestWhoseFault(t *testing.T) {
 				journals[s] = &diary{answers: map[[2]int]world.Answer{}, faults: map[int]string{}}
 			}
 			c := rollout.Collector{Sampler: script, Renderer: spelled{}, Episodes: &rollout.Episodes{World: w, Renderer: spelled{}, Turns: 9, Tokens: 9999, Clock: x.clock, Start: StartClock,
-				Dice:    func(k random.Key) *random.Rand { return random.At(0, 0, uint64(k.Stream)) },
+				Dice:    func(k random.Key, _ random.Purpose) *random.Rand { return random.At(0, 0, uint64(k.Stream)) },
 				Journal: func(k random.Key, _ bool) world.Journal { return journals[k.Stream] }}}
 			dead := strings.HasPrefix(x.turn, "poor") // for all episodes
 			for try := range 2 {                      // the second goes by the journal
