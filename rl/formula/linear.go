@@ -6,8 +6,21 @@ import "math"
 // is anything else.
 func (p *Program) Linear(part string) (factors map[string]float64, wrong error) {
 	d := p.parts[part]
-	var visit func(i int) (map[string]float64, float64)
-	visit = func(i int) (of map[string]float64, number float64) {
+	type sum struct {
+		of     map[string]float64
+		number float64
+	}
+	known := map[int]sum{} // by operation: parts may read one many times
+	var visit, read func(i int) (map[string]float64, float64)
+	visit = func(i int) (map[string]float64, float64) {
+		s, there := known[i]
+		if !there {
+			s.of, s.number = read(i)
+			known[i] = s
+		}
+		return s.of, s.number
+	}
+	read = func(i int) (of map[string]float64, number float64) {
 		o := &p.ops[i]
 		refuse := func(format string, args ...any) (map[string]float64, float64) {
 			if wrong == nil {

@@ -1,6 +1,7 @@
 package formula
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -28,6 +29,13 @@ func TestLinear(t *testing.T) {
 		if got, err := linear(text); err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s: %v (%v), want %v", text, got, err, want)
 		}
+	}
+	halves := "a0 = a" // each reads the one before it twice
+	for k := range 40 {
+		halves += fmt.Sprintf("; a%d = 0.5*(a%d + a%[2]d)", k+1, k)
+	}
+	if got, err := linear(halves + "; a40"); err != nil || !maps.Equal(got, map[string]float64{"a": 1}) {
+		t.Errorf("40 halves of what was doubled: %v (%v)", got, err)
 	}
 	for text, want := range map[string]string{
 		"a + b*a":       "column 6: * multiplies what is no number",
