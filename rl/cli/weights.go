@@ -142,9 +142,12 @@ func makeWeights(c *cli.Context) (err error) {
 	blend.Only = only
 	show := progress.New(c.App.ErrWriter)
 	small, tensors, err := blend.Files(typ.Type, shownBy(show, "weights", "tensors"))
-	if err != nil {
+	switch {
+	case errors.Is(err, weights.ErrOnly):
 		err = fmt.Errorf("%w: --only %w", lines.ErrInput, err)
-	} else {
+	case err != nil:
+		err = fmt.Errorf("%w: %s: %w", lines.ErrInput, models[0].Name, err)
+	default:
 		line.Bytes, err = writeNew("--out", out, hf.Contents(small, hf.WeightsFile, tensors))
 	}
 	show.End()

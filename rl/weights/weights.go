@@ -80,8 +80,12 @@ func Agree(first, m Model) error {
 	return nil
 }
 
+// ErrOnly says that the computed tensors are none.
+var ErrOnly = errors.New("matches none of the tensors")
+
 // Files are those of a Hugging Face folder with the computed weights as F32, F16 or BF16, as
 // [hf.Folder.Files] has them. done is called with the number of tensors that are computed, and of all.
+// [ErrOnly] is part of the error where Only matches no name.
 func (b *Blend) Files(typ gguf.Type, done func(n, of int)) (small map[string][]byte, tensors []hf.NamedTensor, err error) {
 	small, tensors, err = b.models[0].Folder.Files(typ)
 	var computed []int
@@ -90,8 +94,8 @@ func (b *Blend) Files(typ gguf.Type, done func(n, of int)) (small map[string][]b
 			computed = append(computed, i)
 		}
 	}
-	if len(computed) == 0 && err == nil {
-		err = fmt.Errorf("%s matches none of the %d tensors; accepted: a regular expression that some name matches, such as %s", b.Only, len(tensors), tensors[0].Name)
+	if b.Only != nil && len(computed) == 0 && len(tensors) > 0 && err == nil {
+		err = fmt.Errorf("%s %w, %d in number; accepted: a regular expression that some name matches, such as %s", b.Only, ErrOnly, len(tensors), tensors[0].Name)
 	}
 	for n, i := range computed {
 		t := tensors[i]
