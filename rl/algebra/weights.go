@@ -1,6 +1,7 @@
 package algebra
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -101,6 +102,9 @@ func CompileWeights(text string, names []string) (*Weights, error) {
 		if read[name] {
 			w.Models = append(w.Models, name)
 		}
+	}
+	if len(w.Models) == 0 {
+		return nil, errors.New(result + ": the formula names no model; accepted: arithmetic over models, such as base + 0.7*(tuned - base)")
 	}
 	return w, nil
 }

@@ -37,7 +37,13 @@ func openAverage(o opening) (member, error) {
 	}
 	a := &average{scoring: scoring{scorer: o.policy.trainer.NewScorer(weights.Model, false)}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
 	if o.spec != nil && o.spec.Weights != "" {
-		a.blend = func() error { return a.make(o.blueprint, o.want, o.cast) }
+		a.blend = func() error {
+			faults := o.recipe.Faults()
+			if err := a.make(o.blueprint, o.want, o.cast); err != nil {
+				faults.Fail("models."+a.name+".weights", "%w", err)
+			}
+			return faults.Err()
+		}
 	}
 	if o.spec != nil && o.spec.Head {
 		a.head, a.headFile = hf.NewHead(make([]float32, o.config.Width), 0), recipe.MemberHead(o.name)

@@ -55,7 +55,7 @@ func (c *Cast) Learner(name string) (*Trainee, error) {
 // apprentice gives a member a trainer of its own, which takes turns with that of the policy.
 func (a *average) apprentice(o opening) error {
 	options := []learn.Option{learn.Optimizes(o.beside.optimizes...), learn.Beside(o.policy.trainer)}
-	if o.recompute {
+	if o.recipe.Recompute {
 		options = append(options, learn.Recompute)
 	}
 	if o.beside.head {

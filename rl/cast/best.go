@@ -32,7 +32,7 @@ func openBest(o opening) (member, error) {
 		weights.Close()
 		return nil, err
 	}
-	return &best{weights, &Sampler{Engine: engine, Role: bestName, Seed: func(k random.Key) uint64 { return k.Seed(o.seed) }}}, nil
+	return &best{weights, &Sampler{Engine: engine, Role: bestName, Seed: func(k random.Key) uint64 { return k.Seed(o.recipe.Seed) }}}, nil
 }
 
 // Best draws completions by the best policy so far; nil: the run has none.

@@ -83,9 +83,6 @@ func (a *average) make(b blueprint, w want, c *Cast) error {
 		if err != nil {
 			return err
 		}
-		if err := a.weights.SetTensors(hf.SetOf(made)); err != nil {
-			return fmt.Errorf("models.%s.weights: %w", a.name, err)
-		}
-		return nil
+		return a.weights.SetTensors(hf.SetOf(made))
 	})
 }

@@ -55,7 +55,7 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 }
 
 func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
-	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, seed: r.Seed, recompute: r.Recompute, cast: c}
+	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, recipe: r, cast: c}
 	for _, w := range b.wants {
 		if o.want = w; w.terms != nil && c.summands.models == nil {
 			if err := c.openSummands(b); err != nil {

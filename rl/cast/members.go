@@ -83,11 +83,10 @@ type opening struct {
 	want
 	blueprint
 	sizes
-	dev       gpu.Device
-	seed      uint64 // of the recipe
-	recompute bool   // activations
-	policy    *Policy
-	cast      *Cast // whose members are opened in their order
+	dev    gpu.Device
+	recipe *recipe.Recipe
+	policy *Policy
+	cast   *Cast // whose members are opened in their order
 }
 
 // file is where a checkpoint has the state of the member: that of its role, or one of its name.

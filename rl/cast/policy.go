@@ -45,11 +45,11 @@ type Policy struct {
 func openPolicy(o opening) (member, error) {
 	p := &Policy{valued: o.head, fresh: o.folder == ""}
 	var err error
-	if p.Model, err = o.blueprint.open(o.seed, o.folder, o.dev, o.positions); err != nil {
+	if p.Model, err = o.blueprint.open(o.recipe.Seed, o.folder, o.dev, o.positions); err != nil {
 		return nil, err
 	}
 	options := []learn.Option{learn.Optimizes(o.optimizes...)}
-	if o.recompute {
+	if o.recipe.Recompute {
 		options = append(options, learn.Recompute)
 	}
 	if o.head {

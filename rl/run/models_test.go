@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -266,6 +267,14 @@ func TestTrains(t *testing.T) {
 				sameRun(t, runFiles(t, again), want)
 			}
 		})
+	}
+}
+
+// TestMadeOfNothing: numbers that a formula cannot make end the run at its key.
+func TestMadeOfNothing(t *testing.T) {
+	err := trainText(t, tester(t), t.TempDir(), "[models.moved]\nweights = \"policy/(policy - policy)\"\n[[stage]]\nname = \"look\"\nkind = \"eval\"\ntrains = \"moved\"\n[[stage]]\nname = \"warm-up\"\n", false)
+	if err == nil || !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "mine.toml:3:1: models.moved.weights: ") {
+		t.Errorf("%v", err)
 	}
 }
 
