@@ -94,8 +94,8 @@ func HiddenOf(fact string) (of Hidden, ok bool) {
 	return Hidden{model, n}, err == nil
 }
 
-// ofPath says whether a fact is of the path that a completion takes, which is known once it is cut.
-func ofPath(fact string) bool {
+// OfPath says whether a fact is of the path that a completion takes, which is known once it is cut.
+func OfPath(fact string) bool {
 	_, hidden := HiddenOf(fact)
 	return hidden && !strings.HasPrefix(fact, AngleFact+"(")
 }

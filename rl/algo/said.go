@@ -39,9 +39,12 @@ func (m Method) unsaid(text formula.Text, facts []formula.Fact) error {
 	return nil
 }
 
+// NeedsOf are the facts that a part reads, itself or through others.
+func (a *Algorithm) NeedsOf(part string) []string { return a.program.Needs(part) }
+
 // readsNow are the facts of now that a part reads.
 func (a *Algorithm) readsNow(part string) []string {
-	return slices.DeleteFunc(a.program.Needs(part), func(name string) bool {
+	return slices.DeleteFunc(a.NeedsOf(part), func(name string) bool {
 		return !slices.ContainsFunc(a.facts, func(f formula.Fact) bool { return f.Name == name && f.Now })
 	})
 }

@@ -270,7 +270,7 @@ func (s *tried) table(made []Made, k int, states map[string]formula.Column) (*fo
 	}
 	var cut []string // what is known once they are cut
 	for _, name := range slices.Concat(s.a.Needs(), s.a.SegmentReads()) {
-		if ofPath(name) {
+		if OfPath(name) {
 			cut = append(cut, name)
 		} else if err := f.add(name); err != nil {
 			return nil, nil, err
@@ -375,7 +375,7 @@ func (f *filler) value(fact formula.Fact, name string, row int, r *random.Rand) 
 		return math.Round(random)
 	case fact.Condition:
 		return math.Round(random)
-	case fact.Level == formula.Completion && !strings.Contains(name, ".") && name != "hint_share" && name != "mismatched": // verdicts
+	case fact.Level == formula.Completion && !strings.Contains(name, ".") && name != "hint_share" && name != "mismatched" && name != GradientNormFact: // verdicts
 		if f.made[row].Right {
 			return 1
 		}

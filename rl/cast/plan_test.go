@@ -64,6 +64,14 @@ func TestLayers(t *testing.T) {
 	if want := "mine.toml:4:31: stage.rl.curriculum.order: angle(ref, 9): layer 9; accepted: 1 to 2, the layers of the model ref"; !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
+	several := "base = \"chain-sum-tiny\"\n[[stage]]\nname = \"rl\"\ncurriculum = {candidates = 2, order = \"angle(ref, 1)\"}\n[stage.algorithm]\npreset = \"grpo\"\nadvantage = \"reward + angle(ref, 1)\"\nweight = \"angle(ref, 9)\"\n"
+	r, err := recipe.Parse("mine.toml", several, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Plan(r, "", caps); err == nil || !strings.Contains(err.Error(), "mine.toml:8:1: stage.rl.algorithm.weight: angle(ref, 9): layer 9") {
+		t.Errorf("beside others of another layer: %v", err)
+	}
 	shown, err := read("2")
 	if err != nil {
 		t.Fatal(err)

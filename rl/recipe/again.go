@@ -134,10 +134,29 @@ func (s *Stage) Reads() ([]string, error) {
 	return slices.Compact(reads), nil
 }
 
+// unweighed refuses an influence that a formula beside the method reads and the method does not: what it weighs is
+// computed with the method.
+func (s *Stage) unweighed(program *formula.Program, part string) error {
+	method, err := s.Compiled()
+	if err != nil {
+		return err
+	}
+	for _, fact := range program.Needs(part) {
+		if algo.Influences(fact) && !slices.Contains(method.Calls(), fact) {
+			return &formula.Error{Part: part, Text: fact + " is computed with the method, which does not read it: write it as a formula of the method and read that"}
+		}
+	}
+	return nil
+}
+
 // again checks the second chance and the replay of a stage.
 func (d decoder) again(s *Stage, at settings.Path) {
 	for _, name := range []string{whenPart, storePart} {
-		if _, err := s.Condition(name); err != nil {
+		program, err := s.Condition(name)
+		if err == nil && program != nil {
+			err = s.unweighed(program, name)
+		}
+		if err != nil {
 			d.beforeFaults(err, at)
 		}
 	}

@@ -176,23 +176,25 @@ func (s *Stage) Makes() ([]Made, error) {
 }
 
 // needs are the facts that it reads.
-func (m *Made) needs() []string {
-	var reads []string
-	add := func(program *formula.Program, part string) {
-		if program != nil {
-			reads = append(reads, program.Needs(part)...)
-		}
-	}
-	add(m.When, m.Part)
-	for _, slot := range m.Asked {
-		add(slot.Program, slot.Part)
-	}
-	for _, slots := range m.Columns {
-		for _, slot := range slots {
-			add(slot.Program, slot.Part)
-		}
-	}
+func (m *Made) needs() (reads []string) {
+	m.each(func(program *formula.Program, part string) { reads = append(reads, program.Needs(part)...) })
 	return reads
+}
+
+// each calls do for each of its formulas.
+func (m *Made) each(do func(program *formula.Program, part string)) {
+	if m.When != nil {
+		do(m.When, m.Part)
+	}
+	all := slices.Clone(m.Asked)
+	for _, name := range slices.Sorted(maps.Keys(m.Columns)) {
+		all = append(all, m.Columns[name]...)
+	}
+	for _, slot := range all {
+		if slot.Program != nil {
+			do(slot.Program, slot.Part)
+		}
+	}
 }
 
 // makePart names a formula of the k-th [[stage.make]].
@@ -347,8 +349,17 @@ func (d decoder) making(s *Stage, r *Recipe, at settings.Path) {
 	if d.Failed() > failed {
 		return
 	}
-	if _, err := s.Makes(); err != nil {
+	makes, err := s.Makes()
+	if err != nil {
 		d.madeFaults(err, at)
+		return
+	}
+	for i := range makes {
+		makes[i].each(func(program *formula.Program, part string) {
+			if err := s.unweighed(program, part); err != nil {
+				d.madeFaults(err, at)
+			}
+		})
 	}
 }
 

@@ -234,16 +234,23 @@ func (s *Stage) Facts() []string {
 // Reader is the key below the stage of a formula that calls a fact of its method, or before sampling.
 func (s *Stage) Reader(fact string) string {
 	name, _, _ := strings.Cut(fact, "(")
-	calls := func(text any) bool { written, _ := text.(string); return strings.Contains(written, name+"(") }
+	calls := func(text any, needs []string) bool { // itself, and not through another formula
+		written, _ := text.(string)
+		return strings.Contains(written, name+"(") && slices.Contains(needs, fact)
+	}
 	before := s.beforeParts()
-	for _, part := range slices.Sorted(maps.Keys(before)) {
-		if calls(before[part]) {
-			return strings.Join(pathOf(part, nil), ".")
+	if program, err := s.Before(); err == nil {
+		for _, part := range slices.Sorted(maps.Keys(before)) {
+			if calls(before[part], program.Needs(part)) {
+				return strings.Join(pathOf(part, nil), ".")
+			}
 		}
 	}
-	for _, part := range slices.Sorted(maps.Keys(s.Algorithm.Values)) {
-		if calls(s.Algorithm.Values[part]) {
-			return "algorithm." + part
+	if method, err := s.Compiled(); err == nil {
+		for _, part := range slices.Sorted(maps.Keys(s.Algorithm.Values)) {
+			if calls(s.Algorithm.Values[part], method.NeedsOf(part)) {
+				return "algorithm." + part
+			}
 		}
 	}
 	return "algorithm"

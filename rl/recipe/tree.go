@@ -182,6 +182,13 @@ func (d decoder) grows(s *Stage, task Task, at settings.Path) {
 		d.Fail(q, "%s reads verdicts, but a judge of this stage reads whole groups, which are not there before the tree has grown; accepted: facts that no verifier gives, such as segment_mean(old_entropy)", d.Name(q))
 	}
 	if program, err := s.Growth(); err == nil {
+		for _, part := range growthParts(program) {
+			for _, fact := range program.Needs(part) {
+				if q := pathOf(part, at); algo.Influences(fact) || algo.OfPath(fact) {
+					d.Fail(q, "%s reads %s, which is known once the tree has grown; accepted: facts of tokens and of nodes", d.Name(q), fact)
+				}
+			}
+		}
 		d.told(task, algo.OfTurns(program.Needs(algo.TreeChoose)), q)
 	}
 	if a, err := s.Compiled(); err == nil && a.Cuts() {

@@ -89,6 +89,8 @@ func TestTreeFaults(t *testing.T) {
 		{`rounds = 1, choose = "depth > 1"`, "", "stage.rl.tree.choose: a condition where a number is wanted", ""},
 		{`rounds = 1, choose = "segment_mean(logp)"`, "", "stage.rl.tree.choose: it is evaluated while completions are drawn, and cannot read values of an update", ""},
 		{`rounds = 1, choose = "greedy_reward"`, "", "x.toml:34:21: stage.rl.tree.choose reads greedy_reward, which is drawn once the tree has grown", ""},
+		{`rounds = 1, choose = "net(policy, 1)"`, "", "x.toml:34:21: stage.rl.tree.choose reads net(policy, 1), which is known once the tree has grown; accepted: facts of tokens and of nodes", ""},
+		{`rounds = 1, at = "influence(reward) > 0"`, "", "x.toml:34:21: stage.rl.tree.at reads influence(reward), which is known once the tree has grown", ""},
 		{`rounds = 64, open = 1000, width = 1000`, "", "x.toml:34:1: stage.rl.tree has 64000004 completions: roots 4 + rounds 64 x open 1000 x width 1000; accepted: at most 65536", ""},
 		{`rounds = 1}` + "\nsecond_chance = {when = \"group_max(reward) == 0\", again = 1.2", "", "x.toml:34:1: stage.rl.tree does not go with second_chance.when, which replaces completions that others may go on from", ""},
 		{`rounds = 1}` + "\norder = \"arrival\"\nlag = 1\nnumbers = {", "", `stage.rl.tree does not go with order = "arrival", which takes groups as they come`, ""},
