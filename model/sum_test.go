@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -78,6 +79,9 @@ func TestSums(t *testing.T) {
 			t.Fatal(err)
 		}
 		tr.Sum(1, factors)
+		if _, err := tr.Influence(nil, nil); err == nil || !strings.Contains(err.Error(), "others are added") {
+			t.Errorf("the influence by a sum: %v", err)
+		}
 		restated("trainer", tr.Forward)
 		s, err := m.NewScorer(invarianceContext)
 		if err != nil {

@@ -14,10 +14,13 @@ func Influence(t *Trainer) { t.influences = true }
 // Influence is, for each predicted token i of sequences, the sum over all predicted tokens j of them of
 // x[j] <g[i], g[j]>, where g are the gradients of log-probs by the output table: what a small step along the sum
 // of x[j] g[j] adds to the log-prob of i, per size of the step. x has a number for each predicted token. No
-// gradient may be waiting for a step.
+// gradient may be waiting for a step, and no logits of others be added, see [Trainer.Sum].
 func (t *Trainer) Influence(seqs []seq.Sequence, x [][]float64) ([][]float64, error) {
 	if t.table == nil {
 		return nil, errors.New("the trainer of an adapter was opened without Influence")
+	}
+	if t.ws.Summed() != "" {
+		return nil, errors.New("influences are those of the model's own logits, and others are added to them")
 	}
 	batches, err := t.cut(seqs)
 	if err != nil {
