@@ -86,6 +86,11 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 			faults.Fail("models."+w.name+".path", "%w", err)
 		}
 		b.folders[w.name] = f
+		for key := range r.Seats(w.name) {
+			if err == nil && f.foreign != nil {
+				faults.Fail(key, "%w", f.foreign)
+			}
+		}
 	}
 	return faults.Err()
 }

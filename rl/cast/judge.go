@@ -158,9 +158,6 @@ func (c *Cast) Player(name string) (*Sampler, error) {
 	if j == nil || j.engine == nil {
 		return nil, fmt.Errorf("the run has no player %q", name)
 	}
-	if !j.shares {
-		return nil, fmt.Errorf("the model %s has other tokens than the policy, and cannot read what a seat reads; accepted: a model with the policy's tokens", name)
-	}
 	return &Sampler{Engine: j.engine, Role: name, Seed: c.Own.Seed}, nil
 }
 

@@ -84,3 +84,18 @@ func TestLayers(t *testing.T) {
 		t.Errorf("there is room for %d tokens, want %d", got, want)
 	}
 }
+
+// TestSeatRows: a step has the rows of each seat that the policy plays, whether the recipe names the seat or leaves it out.
+func TestSeatRows(t *testing.T) {
+	rows := func(seats string) int {
+		r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\nmicro_batch_tokens = 1000000\n[[stage]]\nname = \"warm-up\"\nbatch_size = 1\n[[stage]]\nname = \"rl\"\n[stage.seats]\n"+seats, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sizesOf(r).trainRows
+	}
+	both := rows("")
+	if got := rows("first = \"random\""); 2*got != both {
+		t.Errorf("one seat has %d rows, and both %d", got, both)
+	}
+}

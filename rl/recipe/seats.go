@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -54,6 +55,20 @@ func (s *Stage) seatedBy() []string {
 	return out
 }
 
+// Seats are the keys of the seats that a model plays.
+func (r *Recipe) Seats(model string) iter.Seq[string] {
+	return func(yield func(key string) bool) {
+		for i := range r.Stages {
+			s := &r.Stages[i]
+			for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
+				if !s.Skip && s.SeatBy(seat) == model && !yield(fmt.Sprintf("stage.%d.seats.%s", i, seat)) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // seats checks who plays what.
 func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
 	if !s.Sits() {
@@ -83,6 +98,10 @@ func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
 		d.Fail(p, "%s leaves the policy no seat, so nothing would be learned; accepted: policy in at least one of %s", d.Name(p), strings.Join(known, ", "))
 	}
 	reads, err := s.Reads()
+	if before, wrong := s.Before(); wrong == nil {
+		reads = append(reads, before.Needs()...)
+	}
+	mixed := func(fact string) bool { return len(s.Learned(r.Task)) > 1 && slices.Contains(reads, fact) }
 	for _, other := range []struct {
 		given     bool
 		key, says string
@@ -93,6 +112,8 @@ func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
 		{s.Grows(), "tree.rounds", "whose branches would change what the other seat read"},
 		{s.Curriculum.Completions != "", "curriculum.completions", "which gives prompts groups of other sizes"},
 		{err == nil && slices.Contains(reads, "greedy_reward"), "greedy_reward", "which is that of one answer to a prompt"},
+		{mixed("solved"), "solved", "in which a prompt would have the mean score of all seats that the policy plays"},
+		{mixed("last_solved"), "last_solved", "in which a prompt would have the mean score of all seats that the policy plays"},
 		{s.Best.Every > 0, "best.every", "which compares answers to prompts"},
 	} {
 		if other.given {

@@ -23,6 +23,9 @@ func TestSeats(t *testing.T) {
 		t.Errorf("writers %+v", w)
 	}
 	sameAgain(t, r)
+	if _, err := Load("nim-tiny", []string{"stage.rl.seats.second=best", "stage.rl.curriculum.candidates=2", "stage.rl.curriculum.order=last_solved"}); err != nil {
+		t.Errorf("what one seat scored, by prompt: %v", err)
+	}
 	if r, err = Load("guess-tiny", nil); err != nil || r.Task.Seats() != nil || strings.Contains(r.Resolved(), "seats") {
 		t.Errorf("a recipe without seats names them: %v", err)
 	}
@@ -49,6 +52,8 @@ func TestSeatFaults(t *testing.T) {
 		{"nim", `second = "policy"`, []string{"stage.rl.tree.rounds=1"}, "stage.rl.seats does not go with tree.rounds", ""},
 		{"nim", `second = "policy"`, []string{"stage.rl.replay.store=group_mean(reward) > 0"}, "stage.rl.seats does not go with replay.store", ""},
 		{"nim", `second = "policy"`, []string{"stage.rl.algorithm.advantage=own*(reward - greedy_reward)"}, "stage.rl.seats does not go with greedy_reward", ""},
+		{"nim", `second = "policy"`, []string{"stage.rl.curriculum.candidates=2", "stage.rl.curriculum.order=last_solved"}, "stage.rl.seats does not go with last_solved, in which a prompt would have the mean score of all seats that the policy plays", ""},
+		{"nim", `second = "policy"`, []string{"stage.rl.algorithm.advantage=own*(reward - solved)"}, "stage.rl.seats does not go with solved", ""},
 	} {
 		text := strings.NewReplacer("NAME", c.name, "SEATS", c.seats).Replace(game)
 		_, err := Parse("x.toml", text, c.sets)

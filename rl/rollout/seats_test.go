@@ -92,9 +92,23 @@ func TestSeats(t *testing.T) {
 			w := &telling{turns: c.turns}
 			col := playing(w, 3, 9, nil, &encoded)
 			col.Seats = c.seats
+			dice, rolled := col.Episodes.Dice, map[random.Purpose]int{}
+			col.Episodes.Dice = func(k random.Key, of random.Purpose) *random.Rand {
+				rolled[of]++
+				return dice(k, of)
+			}
 			groups, err := col.Collect(t.Context(), []verify.Problem{{ID: "1", Question: "q"}, {ID: "2", Question: "Q"}}, 2, Params{Temperature: 1, MaxTokens: 8}, random.Key{Purpose: random.Sample})
 			if err != nil {
 				t.Fatal(err)
+			}
+			players := 0
+			for _, s := range c.seats {
+				if s.Player != nil {
+					players += 4
+				}
+			}
+			if rolled[random.World] != 4 || rolled[random.Player] != players {
+				t.Errorf("dice of %v", rolled)
 			}
 			var got []string
 			for i := range groups {

@@ -600,6 +600,12 @@ func TestFolderFaults(t *testing.T) {
 			t.Errorf("%s: %v\nwant mine.toml:3:1: models.teacher.path and %s", c.about, err, c.want)
 		}
 	}
+	// One that plays a seat has to read what the seat reads.
+	r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\n[models.other]\npath = '"+found.Dir+"'\n[[stage]]\nname = \"rl\"\n[stage.seats]\nsecond = \"other\"\n", nil)
+	must(t, err)
+	if _, err = cast.Plan(r, "", dev.Caps()); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "mine.toml:7:1: stage.rl.seats.second: id ") || !strings.Contains(err.Error(), "accepted: a model with the same tokens") {
+		t.Errorf("a player with other tokens: %v", err)
+	}
 	// A policy with more words than the model of the folder.
 	if err := trainText(t, dev, t.TempDir(), fromFolder(found.Dir), false, "task.settings.max_total=60"); err == nil || !strings.Contains(err.Error(), "in the policy, and model teacher has only the ids 0 to") {
 		t.Errorf("a smaller vocabulary: %v", err)
