@@ -117,7 +117,7 @@ R.answers = function (lines, tokens, params, judgements = []) {
       !t && line.turns ? conversation(line.turns) : R.h("p", { class: "written" }, t ? tokenText(t, params.by, largest) : params.diff && line !== best ? diff(best.completion, line.completion) : R.code(line.completion, 4000)),
       R.h("p", { class: "reason" }, R.verdict(line.verdict), " ", R.plain(line.reason), line.not_scored ? " · not scored: " + R.plain(line.not_scored) : ""),
       line.terms ? terms(line.terms) : null,
-      said(judgements.filter((o) => o.group === line.group && o.sample === line.sample)),
+      judged(judgements.filter((o) => o.group === line.group && o.sample === line.sample)),
       navigator.clipboard ? R.h("p", {}, R.h("button", { type: "button", class: "small", onclick: () => copyRow(line) }, "copy as a test row")) : null);
   }));
 };
@@ -142,8 +142,8 @@ function fold(lines) {
   return [...by.values()];
 }
 
-// said is what judges answered about a completion: how it was read, and what they wrote.
-const said = (all) => (all.length ? R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, o.verifier), " ",
+// judged is what judges answered about a completion: how it was read, and what they wrote.
+const judged = (all) => (all.length ? R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, o.verifier), " ",
   o.reading == null ? "cannot be read: " + R.plain(R.clip(o.why || "", 160)) : R.number(o.reading),
   o.about ? [" about ", R.code(o.about, 120)] : null, o.raw != null ? " · its head says " + R.number(o.raw) : null,
   o.mass != null ? ` · its answers have ${R.number(100 * o.mass)} % of the probability` : null, o.text ? [" · it wrote ", R.code(o.text, 600)] : null))) : null);
