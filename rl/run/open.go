@@ -128,7 +128,7 @@ func (o *opening) workers() error {
 	faults := full.Faults()
 	for i := range full.Stages {
 		if st := &full.Stages[i]; !st.Skip && full.Models[st.Learner()].Logits != "" {
-			faults.Fail(fmt.Sprintf("stage.%d.trains", i), "%s is a sum of logits, and workers have the policy alone; accepted: a run without --workers", st.Learner())
+			faults.Fail(fmt.Sprintf("stage.%d.trains", i), "%s is a sum of logits, and workers have the policy alone; accepted: a run without workers", st.Learner())
 		}
 	}
 	if err := faults.Err(); err != nil {
