@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/random"
@@ -92,9 +93,12 @@ func TestSeats(t *testing.T) {
 			w := &telling{turns: c.turns}
 			col := playing(w, 3, 9, nil, &encoded)
 			col.Seats = c.seats
+			var rolling sync.Mutex // games are played side by side
 			dice, rolled := col.Episodes.Dice, map[random.Purpose]int{}
 			col.Episodes.Dice = func(k random.Key, of random.Purpose) *random.Rand {
+				rolling.Lock()
 				rolled[of]++
+				rolling.Unlock()
 				return dice(k, of)
 			}
 			groups, err := col.Collect(t.Context(), []verify.Problem{{ID: "1", Question: "q"}, {ID: "2", Question: "Q"}}, 2, Params{Temperature: 1, MaxTokens: 8}, random.Key{Purpose: random.Sample})
