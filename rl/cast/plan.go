@@ -51,12 +51,14 @@ func sizesOf(r *recipe.Recipe) sizes {
 			longest = max(longest, st.SFT.MaxTokens)
 			rows = max(rows, st.SFT.BatchSize*max(longest+readRows(r), groupRows(r, st)))
 		case recipe.KindRL:
-			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*max(1, len(st.Learned(r.Task)))*groupRows(r, st))
-			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
-			if st.Proposes() {
-				rows *= 1 + st.Propose.Count
-				widest, group = widest*st.Propose.Count, max(group, st.Propose.Count)
+			update, drawn := (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st), st.RL.PromptsPerStep*st.RL.GroupSize
+			switch {
+			case st.Sits():
+				update *= len(st.Learned(r.Task))
+			case st.Proposes():
+				update, drawn, group = update*(1+st.Propose.Count), drawn*st.Propose.Count, max(group, st.Propose.Count)
 			}
+			rows, widest, group = max(rows, update), max(widest, drawn), max(group, st.LargestGroup())
 		case recipe.KindMake:
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.LargestGroup())
 		}

@@ -85,17 +85,40 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestSeatRows: a step has the rows of each seat that the policy plays, whether the recipe names the seat or leaves it out.
+// TestSeatRows: a step has the rows of each seat that the policy plays, whether the recipe names the seat or leaves it out,
+// and those of one where a partner of the task plays the others.
 func TestSeatRows(t *testing.T) {
 	rows := func(seats string) int {
-		r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\nmicro_batch_tokens = 1000000\n[[stage]]\nname = \"warm-up\"\nbatch_size = 1\n[[stage]]\nname = \"rl\"\n[stage.seats]\n"+seats, nil)
+		r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\nmicro_batch_tokens = 1000000\n[[stage]]\nname = \"warm-up\"\nbatch_size = 1\n[[stage]]\nname = \"rl\"\n"+seats, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return sizesOf(r).trainRows
 	}
-	both := rows("")
-	if got := rows("first = \"random\""); 2*got != both {
-		t.Errorf("one seat has %d rows, and both %d", got, both)
+	both, one := rows("[stage.seats]\nsecond = \"policy\""), rows("[stage.seats]\nfirst = \"random\"")
+	if 2*one != both {
+		t.Errorf("one seat has %d rows, and both %d", one, both)
+	}
+	r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\nmicro_batch_tokens = 1000000\n[[stage]]\nname = \"warm-up\"\nbatch_size = 1\n[[stage]]\nname = \"rl\"", []string{"stage.rl.seats={}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &r.Stages[1]
+	if got, want := sizesOf(r).trainRows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st); st.Sits() || got != want {
+		t.Errorf("without seats there are %d rows, want %d", got, want)
+	}
+}
+
+// TestProposedRows: problems that the policy writes count in the stage that writes them, and not in a longer one before it.
+func TestProposedRows(t *testing.T) {
+	rows := func(name string) int {
+		r, err := recipe.Load(name, []string{"micro_batch_tokens=1000000000", "stage.warm-up.batch_size=10000", "task.max_prompt_tokens=9"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sizesOf(r).trainRows
+	}
+	if got, want := rows("absolute-zero"), rows("chain-sum-tiny"); got != want {
+		t.Errorf("a long batch before has %d rows, want %d", got, want)
 	}
 }
