@@ -231,7 +231,7 @@ func (e *Engine) plan(d decoder.Dims, caps gpu.Caps) {
 }
 
 // Sum says by which factors logits are summed from now on, with no request in flight: the model's own, and those of the
-// summands; what has the factor 0 is not computed. nil: there are only the model's own, as in a new engine.
+// summands; one whose factor is 0 is not computed. nil: there are only the model's own, as in a new engine.
 func (e *Engine) Sum(own float64, factors []float64) {
 	e.d.Change() // of some prefixes the summands have read nothing
 	e.ws.Sum(own, factors)

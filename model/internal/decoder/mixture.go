@@ -68,8 +68,7 @@ func (ws *Workspace) Lend() *Workspace {
 }
 
 // Sum says by which factors logits are summed in the passes to come: the model's own, and those of the others in the
-// order of [Workspace.Mix]. Another model whose factor is 0 is not computed.
-// nil: there are only the model's own logits.
+// order of [Workspace.Mix]. Another model whose factor is 0 is not computed. nil: there are only the model's own.
 func (ws *Workspace) Sum(own float64, factors []float64) {
 	m := ws.mix
 	m.own, m.key = 1, ""
