@@ -29,7 +29,7 @@ a checkpoint folder. The LoRA adapter of a run or of a PEFT folder is merged fir
    slerp(a, b, 0.3)           from a towards b along the arc between them
    ties(base, 0.2, a, b)      TIES: the largest fifth of each change
    dare(base, 0.9, 1, a)      DARE: drop 0.9 of the change, with seed 1
-   random_like(base, 1, a)    a change as long as that of a, in a random direction
+   random_like(base, 1, a)    a change as long as that of a, at random
 
 --only computes the tensors whose names a regular expression matches, such as mlp or
 "layers\.[0-3]\."; the others are those of the model that is named first.
