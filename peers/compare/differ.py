@@ -3,6 +3,7 @@
     losses      methods of TRL and verl, value and gradient in float64
     adapters    LoRA adapters as PEFT writes them, and as rlzero writes them for PEFT
     texts       chat templates as transformers renders them, and ids of the library tokenizers
+    weights     merges by mergekit, of random models with random parameters
 
     cases by compare/AREA.py ──> DIR, a folder of fixtures ──> go test ──> the cases that differ
 
@@ -19,9 +20,9 @@ import time
 from pathlib import Path
 
 # Areas, and how many of a hundred configurations are theirs.
-AREAS = {"losses": 60, "adapters": 2, "texts": 38}
+AREAS = {"losses": 59, "adapters": 2, "texts": 37, "weights": 2}
 PART = 500  # configurations of one round
-PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "tensor-scale": "adapters", "template-id": "texts"}
+PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "tensor-scale": "adapters", "template-id": "texts", "merge-scale": "weights"}
 
 
 def main():
