@@ -13,6 +13,11 @@
 // none. Control tokens in it are text, whoever wrote them. Without a prompt a head reads the completion's
 // own ids if the judge has the policy's tokens, and else the conversation in its own.
 //
+// # Rounds
+//
+// All questions of a call that are known are asked together. In a tournament (bracket.go) what is said leads
+// to the next ones: those of a round are asked together, of all groups.
+//
 // # Cache
 //
 // A Panel remembers what models said as long as their weights stay, and at most mostKept answers of each.

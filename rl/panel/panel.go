@@ -92,6 +92,7 @@ type sheet struct {
 	groups []int // whose rows share the beginning
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
+	said   []spoken // to the questions that were asked already, the first ones
 }
 
 // sumOf is the hash of ids.
@@ -160,6 +161,7 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 	if j.Draws() {
 		s.longer = j.MaxTokens
 	}
+	// verdicts are nil as long as what was said leads to more questions, which are on the sheet then.
 	var verdicts func(said []spoken) [][]verify.Verdict
 	switch j.Shows {
 	case judge.Pairs:
@@ -169,11 +171,14 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 	default:
 		verdicts = s.each(groups)
 	}
-	said, err := p.ask(ctx, s, choices)
-	if err != nil {
-		return nil, err
+	for {
+		if err := p.ask(ctx, s, choices); err != nil {
+			return nil, err
+		}
+		if out := verdicts(s.said); out != nil {
+			return out, nil
+		}
 	}
-	return verdicts(said), nil
 }
 
 // choicesOf are the ids of the answers whose probabilities are read.
@@ -189,22 +194,23 @@ func choicesOf(j *judge.Judge, m Model) ([][]int, error) {
 	return out, nil
 }
 
-// ask has the model say something to all questions of a sheet.
-func (p *Panel) ask(ctx context.Context, s *sheet, choices [][]int) ([]spoken, error) {
-	said := make([]spoken, len(s.ids))
+// ask has the model say something to the questions of a sheet that were not asked yet.
+func (p *Panel) ask(ctx context.Context, s *sheet, choices [][]int) error {
+	said := append(s.said, make([]spoken, len(s.ids)-len(s.said))...)
 	known := p.memoryOf(s)
 	var open []int
-	for i, sum := range s.sums {
-		if before, there := known.said[s.key(sum)]; there {
+	for i := len(s.said); i < len(said); i++ {
+		if before, there := known.said[s.key(s.sums[i])]; there {
 			said[i] = before
 			p.Counts.Cached++
 			continue
 		}
 		open = append(open, i)
 	}
-	p.Counts.Questions += len(s.ids)
+	p.Counts.Questions += len(said) - len(s.said)
+	s.said = said
 	if len(open) == 0 {
-		return said, nil
+		return nil
 	}
 	var err error
 	switch {
@@ -216,14 +222,14 @@ func (p *Panel) ask(ctx context.Context, s *sheet, choices [][]int) ([]spoken, e
 		err = p.write(ctx, s, open, said)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, i := range open {
 		if !p.Off && len(known.said) < mostKept {
 			known.said[s.key(s.sums[i])] = said[i]
 		}
 	}
-	return said, nil
+	return nil
 }
 
 // key is what an answer depends on beside the weights: the ids, and how the judge reads or draws.

@@ -1,7 +1,6 @@
 package panel
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -116,96 +115,6 @@ func (s *sheet) unshown(row verify.Problem, err error, empty func() ([]judge.Que
 	return s.judge.TooLong("it cannot be shown to %s: %v", s.judge.Model, err)
 }
 
-// duel is a comparison of two paths of a group, in both orders.
-type duel struct {
-	a, b   int
-	equal  bool // their texts are: a tie
-	ab, ba judge.Question
-	at     [2]int // places in the sheet
-}
-
-// rounds are the comparisons of a group.
-type rounds struct {
-	settled []*verify.Verdict // [path]
-	duels   []duel
-}
-
-// pairs puts the questions about pairs of completions.
-func (s *sheet) pairs(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
-	all := make([]rounds, len(groups))
-	for g := range groups {
-		all[g] = s.rounds(&groups[g], g)
-	}
-	return func(said []spoken) [][]verify.Verdict {
-		out := make([][]verify.Verdict, len(groups))
-		for g := range all {
-			out[g] = s.compared(&groups[g], &all[g], said)
-		}
-		return out
-	}
-}
-
-// rounds puts the questions about the pairs of a group.
-func (s *sheet) rounds(g *rollout.Group, group int) rounds {
-	n := len(g.Paths)
-	r := rounds{settled: make([]*verify.Verdict, n)}
-	compare := func(texts ...string) ([]judge.Question, error) {
-		q, err := s.judge.Compare(g.Problem, texts[0], texts[1])
-		return []judge.Question{q}, err
-	}
-	one := func(text string) ([]judge.Question, error) { return compare(text, "") }
-	lengths := s.alone(g, r.settled, one)
-	pairs := func() (all [][2]int) { // of the completions that are left
-		left := left(r.settled)
-		for k, a := range left {
-			for _, b := range left[k+1:] {
-				if s.judge.Against != judge.Anchor || k == 0 {
-					all = append(all, [2]int{a, b})
-				}
-			}
-		}
-		return all
-	}
-	asks := map[[2]int]asked{}
-	fit := func(order [2]int) error {
-		if _, known := asks[order]; known || g.Paths[order[0]].Text == g.Paths[order[1]].Text {
-			return nil
-		}
-		q, err := compare(g.Paths[order[0]].Text, g.Paths[order[1]].Text)
-		var ids []int
-		if err == nil {
-			ids, err = s.written(q[0])
-		}
-		if err == nil {
-			q[0].About = fmt.Sprintf("%d>%d", order[0]+1, order[1]+1)
-			asks[order] = asked{q[0], ids}
-		}
-		return err
-	}
-	for again := true; again; {
-		again = false
-		for _, p := range pairs() {
-			err := fit(p)
-			if err == nil {
-				err = fit([2]int{p[1], p[0]})
-			}
-			if again = err != nil; again {
-				s.leaveOut(r.settled, longest(p[:], lengths), err)
-				break
-			}
-		}
-	}
-	for _, p := range pairs() {
-		d := duel{a: p[0], b: p[1], equal: g.Paths[p[0]].Text == g.Paths[p[1]].Text}
-		if !d.equal {
-			ab, ba := asks[p], asks[[2]int{p[1], p[0]}]
-			d.ab, d.ba, d.at = ab.question, ba.question, [2]int{s.put(ab.ids, group), s.put(ba.ids, group)}
-		}
-		r.duels = append(r.duels, d)
-	}
-	return r
-}
-
 // asked is a question with its ids.
 type asked struct {
 	question judge.Question
@@ -256,59 +165,6 @@ func longest(paths, lengths []int) int {
 func (s *sheet) leaveOut(settled []*verify.Verdict, path int, err error) {
 	v := s.judge.TooLong("it cannot be shown to %s beside others: %v", s.judge.Model, err)
 	settled[path] = &v
-}
-
-// compared are the verdicts of a group whose pairs were asked about.
-func (s *sheet) compared(g *rollout.Group, r *rounds, said []spoken) []verify.Verdict {
-	n := len(g.Paths)
-	outcomes, opinions, why := make([][]float64, n), make([][]verify.Opinion, n), make([]string, n)
-	for _, d := range r.duels {
-		x, y := 0.5, 0.5 // of a and of b, as each is counted wherever it stands
-		if !d.equal {
-			first, second := s.opinions(d.at[0], said[d.at[0]], d.ab, g.Problem), s.opinions(d.at[1], said[d.at[1]], d.ba, g.Problem)
-			ab, _, _, reason := judge.Votes(first)
-			ba, _, _, other := judge.Votes(second)
-			for k, list := range [][]verify.Opinion{first, second} {
-				for _, o := range list {
-					o.About = []string{d.ab.About, d.ba.About}[k]
-					opinions[d.a] = append(opinions[d.a], o)
-				}
-			}
-			if reason == "" {
-				reason = other
-			}
-			if reason != "" {
-				why[d.a], why[d.b] = reason, reason
-				continue
-			}
-			x, y = judge.Duel(ab, ba), judge.Duel(ba, ab)
-		}
-		outcomes[d.a], outcomes[d.b] = append(outcomes[d.a], x), append(outcomes[d.b], y)
-	}
-	means := make([]float64, n)
-	for i, list := range outcomes {
-		slices.Sort(list) // equal outcomes in any order have one sum
-		sum := 0.0
-		for _, x := range list {
-			sum += x
-		}
-		means[i] = sum / float64(len(list)) // NaN of none, which is above nothing
-	}
-	out := make([]verify.Verdict, n)
-	for i := range out {
-		if r.settled[i] != nil {
-			out[i] = *r.settled[i]
-			continue
-		}
-		above := 0
-		for k := range means {
-			if means[k] > means[i] {
-				above++
-			}
-		}
-		out[i] = s.judge.Among(outcomes[i], means[i], above, opinions[i], why[i])
-	}
-	return out
 }
 
 // order is the question about all completions of a group.

@@ -22,7 +22,7 @@ import (
 )
 
 // judgedRun has all kinds of judges: a head that the run trains, probabilities of answers, written answers
-// with votes, and pairs.
+// with votes, pairs, and a tournament.
 const judgedRun = `
 [models.rm]
 copy = "policy"
@@ -48,7 +48,7 @@ lr = 1e-3
 warmup_steps = 0
 [[stage]]
 name = "rl"
-reward = "liked + liked.raw + says + better"
+reward = "liked + liked.raw + says + better + arena"
 truth = "task"
 lag = 1
 max_not_scored = 1
@@ -69,6 +69,10 @@ options = {model = "past", prompt = "said.txt", read = "[0-9]", between = [0, 9]
 name = "better"
 verifier = "judge"
 options = {model = "past", shows = "pairs", against = "anchor", prompt = "pair.txt", read = {1 = 1, 2 = 0}}
+[[stage.verifier]]
+name = "arena"
+verifier = "judge"
+options = {model = "past", shows = "pairs", against = "bracket", prompt = "pair.txt", read = {1 = 1, 2 = 0}}
 `
 
 // TestJudged: judges of all kinds pay a policy; a run that is killed comes to the same bytes, judgements
@@ -112,7 +116,7 @@ func TestJudged(t *testing.T) {
 			t.Errorf("step %v: %v", row["step"], row)
 		}
 	}
-	if asked["liked"] != n || asked["says"] < n/2 || asked["said"]%3 != 0 || asked["better"] == 0 || unread == 0 || len(rl) == 0 {
+	if asked["liked"] != n || asked["says"] < n/2 || asked["said"]%3 != 0 || asked["better"] == 0 || asked["arena"] <= asked["better"] || unread == 0 || len(rl) == 0 {
 		t.Errorf("%d completions: %v, %d unread", n, asked, unread)
 	}
 	unpaid := 0
@@ -148,7 +152,7 @@ func TestJudged(t *testing.T) {
 	must(t, err)
 	reports, err := eval.Judges(t.Context(), eval.JudgeOptions{Opened: opened(t, loaded), Device: dev, Checkpoint: last.Dir, Run: dir, Most: 1000, Examples: 3})
 	must(t, err)
-	for i, name := range []string{"liked", "says", "said", "better"} {
+	for i, name := range []string{"liked", "says", "said", "better", "arena"} {
 		r := reports[i]
 		if r.Name != name || r.Completions != n || r.Stored == 0 || r.Reproduced != r.Stored || (r.Unread > 0) != (name == "said") {
 			t.Errorf("%s: %d of %d answers are as they were, of %d completions; %d unread", name, r.Reproduced, r.Stored, r.Completions, r.Unread)

@@ -26,15 +26,18 @@ const (
 	Group = "group" // all completions of a prompt
 )
 
-// Anchor as Against: a completion is compared with the first one of its prompt, and not with each other one.
-const Anchor = "anchor"
+// With whom a completion is compared, where it is not with each other one of its prompt.
+const (
+	Anchor  = "anchor"  // the first one
+	Bracket = "bracket" // in a tournament
+)
 
 // Options are those of the verifier, but for what is read.
 type Options struct {
 	Model       string     `toml:"model"`
 	Shows       string     `toml:"shows" choice:"each,items,pairs,group" default:"each"`
 	Items       string     `toml:"items"`
-	Against     string     `toml:"against" choice:"all,anchor" default:"all"`
+	Against     string     `toml:"against" choice:"all,anchor,bracket" default:"all"`
 	Prompt      string     `toml:"prompt"`
 	Source      string     `toml:"source"`
 	Part        string     `toml:"part"`
@@ -72,8 +75,11 @@ shows       what a question is about. "each": a completion. "items": a completio
             Default "each".
 items       with "items": the row's list. Its entries are texts, or objects with ask, a text, and
             points, a weight above 0. The score is the share of the points.
-against     with "pairs": "all" other completions of the prompt, or "anchor", the first one that can
-            be shown. Default "all".
+against     with "pairs": "all" other completions of the prompt, whose mean is the score; "anchor",
+            the first one that can be shown; or "bracket", a tournament: all meet the first one, their
+            means are the seeds, then who loses is out. Who goes further stands higher, and of one
+            round who has the higher mean; the score is the share of the others that stand lower. Of n
+            completions these ask n(n-1), 2(n-1) and at most 4(n-1) questions. Default "all".
 prompt      a file with the question. In braces: {question}, {answer}, {completion}, {row.NAME} of
             the row; {item} with "items"; {a} and {b} with "pairs"; {list} with "group". {{ and }}
             are braces. Without it the conversation itself is shown, which only a head can read.

@@ -245,9 +245,9 @@ func Duel(ab, ba float64) float64 {
 }
 
 // Among is the verdict about a completion that was compared with others: outcomes are those of its duels
-// that could be read, mean is their mean, above how many completions of the prompt have a better one, and
+// that could be read, score what they come to, above how many completions of the prompt stand higher, and
 // why says why none could be read; "": nothing was asked.
-func (j *Judge) Among(outcomes []float64, mean float64, above int, answers []verify.Opinion, why string) verify.Verdict {
+func (j *Judge) Among(outcomes []float64, score float64, above int, answers []verify.Opinion, why string) verify.Verdict {
 	if len(outcomes) == 0 && why == "" {
 		return verify.Abstain(alone)
 	}
@@ -263,7 +263,7 @@ func (j *Judge) Among(outcomes []float64, mean float64, above int, answers []ver
 		}
 	}
 	v := verify.Verdict{Rule: rule, Opinions: answers, Values: map[string]float64{"wins": float64(wins), "place": float64(1 + above)}}
-	return j.scored(v, mean)
+	return j.scored(v, score)
 }
 
 // alone is why a completion without another one to compare it with is not scored.
