@@ -521,17 +521,24 @@ func (d decoder) members(r *Recipe) {
 
 // taught refuses a copy whose head is read before a stage has trained it.
 func (d decoder) taught(r *Recipe, name string) {
-	for i := range r.Stages {
-		st := &r.Stages[i]
+	leftOut := false // a stage that trains it is left out, and none reads it
+	for _, st := range r.Stages {
+		skip, asks := st.Skip, st.Asks(name)
+		st.Skip = false
+		trains := st.Learner() == name && st.Scores() || slices.ContainsFunc(st.Learners(), func(l Beside) bool { return l.Trains == name && l.Scores() })
 		switch {
-		case st.Skip:
-		case st.Learner() == name && st.Scores(), slices.ContainsFunc(st.Learners(), func(l Beside) bool { return l.Trains == name && l.Scores() }):
+		case trains && !skip:
 			return
-		case st.Asks(name):
+		case trains:
+			leftOut = true
+		case asks && !skip:
 			err := fmt.Errorf("stage %s reads the head of %s, and no stage before it trains that: the head is all zeros", st.Name, name)
 			d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "add a stage before it with trains = \"%s\" and a loss that reads score, such as preset = \"bradley_terry\"", name))
 			return
 		}
+	}
+	if leftOut {
+		return
 	}
 	err := fmt.Errorf("no stage trains the head of %s: none has trains = %q and a loss that reads score", name, name)
 	d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "preset = \"bradley_terry\" is such a loss; or leave head out"))

@@ -224,3 +224,16 @@ func TestHeads(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftOut holds that a recipe may leave out both the stages that train a head and those that read it, as
+// comparisons do for the start that their runs share. The first alone stays refused.
+func TestLeftOut(t *testing.T) {
+	const apart, beside = "cooper", "stage.rl.learn={}"
+	if _, err := Load(apart, []string{beside, "stage.rm.skip=true", "stage.rl.skip=true"}); err != nil {
+		t.Error(err)
+	}
+	_, err := Load(apart, []string{beside, "stage.rm.skip=true"})
+	if err == nil || !strings.Contains(err.Error(), "stage rl reads the head of rm, and no stage before it trains that") {
+		t.Error(err)
+	}
+}
