@@ -257,3 +257,38 @@ func TestGGUFRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestGGUFNotes: what llama.cpp has in its code and would compute otherwise, or not load, is said;
+// of a model as llama.cpp has it nothing is.
+func TestGGUFNotes(t *testing.T) {
+	for _, c := range []struct {
+		family string
+		change func(c *Config)
+		want   string
+	}{
+		{"llama", func(c *Config) { c.HeadDim = 8 }, ""},
+		{"mistral", func(c *Config) { c.Window, c.Sliding = 8, []bool{true, true} }, "a window of 8 tokens"},
+		{"qwen2", func(c *Config) {}, ""},
+		{"qwen2", func(c *Config) { c.HeadDim = 8 }, "as wide as the model, 64, but in this model they have 32"},
+		{"smollm3", func(c *Config) { c.NoRope = []bool{true, false} }, "every 4th layer"},
+		{"gemma3_text", func(c *Config) { c.LocalTheta = 5 }, "base 10000, but this model has 5"},
+		{"gemma3_text", func(c *Config) { c.QueryScalar = 7 }, "by that of 7"},
+	} {
+		config, err := NewConfig(c.family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Vocab, config.Width, config.Layers, config.Heads, config.HeadDim, config.MLP, config.QueryScalar = 264, 64, 2, 4, 16, 96, 0
+		c.change(&config)
+		if err := config.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		var said string
+		for _, note := range ggufNotes(config, ggufFamilies[c.family]) {
+			said += note
+		}
+		if c.want == "" && said != "" || !strings.Contains(said, c.want) {
+			t.Errorf("%s: notes %q, want %q", c.family, said, c.want)
+		}
+	}
+}

@@ -201,6 +201,9 @@ func ggufNotes(c Config, arch string) (notes []string) {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
+	if arch == "qwen2" {
+		note(c.Heads*c.HeadDim != c.Width, "In llama.cpp the %d heads of qwen2 are together as wide as the model, %d, but in this model they have %d: llama.cpp does not load the file.", c.Heads, c.Width, c.Heads*c.HeadDim)
+	}
 	switch arch {
 	case "llama", "qwen2", "qwen3":
 		note(c.Window > 0, "The model has layers with a window of %d tokens, which llama.cpp does not have for %s: beyond that length llama.cpp computes something else.", c.Window, arch)

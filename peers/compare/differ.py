@@ -4,6 +4,7 @@
     adapters    LoRA adapters as PEFT writes them, and as rlzero writes them for PEFT
     texts       chat templates as transformers renders them, and ids of the library tokenizers
     weights     merges by mergekit, of random models with random parameters
+    gguf        models of random shapes as GGUF, with the log-probs and tokens of llama.cpp
 
     cases by compare/AREA.py ──> DIR, a folder of fixtures ──> go test ──> the cases that differ
 
@@ -19,8 +20,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from . import gotest
+
 # Areas, and how many of a hundred configurations are theirs.
-AREAS = {"losses": 59, "adapters": 2, "texts": 37, "weights": 2}
+AREAS = {"losses": 58, "adapters": 2, "texts": 37, "weights": 2, "gguf": 1}
 PART = 500  # configurations of one round
 PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "tensor-scale": "adapters", "template-id": "texts", "merge-scale": "weights"}
 
@@ -31,9 +34,9 @@ def main():
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     started, totals, left_out, differ = time.monotonic(), collections.Counter(), collections.Counter(), []
-    share = sum(AREAS[name] for name in args.areas)
     with tempfile.TemporaryDirectory() as scratch:
-        areas = {name: importlib.import_module(f"compare.{name}").Area(Path(scratch)) for name in args.areas}
+        areas = opened(args.areas, Path(scratch))
+        share = sum(AREAS[name] for name in areas)
         for part in range(10**6):
             left = args.configs - totals.total()
             if left <= 0 or time.monotonic() - started > args.seconds:
@@ -59,6 +62,18 @@ def arguments():
     args = p.parse_args()
     args.areas = [PLANTS[args.plant]] if args.plant else args.areas or list(AREAS)
     return args
+
+
+def opened(names, scratch):
+    areas = {}
+    for name in names:
+        try:
+            areas[name] = importlib.import_module(f"compare.{name}").Area(scratch)
+        except gotest.Missing as reason:
+            print(f"{name} is left out: {reason}", file=sys.stderr)
+    if not areas:
+        sys.exit(3)
+    return areas
 
 
 def report(args, totals, left_out, differ, seconds):

@@ -12,6 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(os.environ.get("RLZERO_FIXTURES") or ROOT.parent / "shared" / "fixtures")  # may be absent
 
 
+class Missing(Exception):
+    """What an area needs beside peers/.venv is not here: the reason."""
+
+
 def broken(why, said):
     print(f"peers: error: {why}, so nothing was compared:\n{said[-4000:]}", file=sys.stderr)
     sys.exit(3)
