@@ -19,17 +19,18 @@ type Trial struct {
 
 	// Rewards are those of completions, and the values that the reward names; NaN: not scored.
 	Rewards func(made []Made) (rewards []float64, named map[string][]float64)
-	// Member is a number and a text of the row of a problem; why: it has none.
-	Member func(group int, name string) (number float64, text, why string)
+	// Member is a number and a text of a row; why: it has none.
+	Member func(row int, name string) (number float64, text, why string)
 	// Key is the key of a problem for states that have one number for each.
 	Key func(group int, by string) string
 }
 
-// Made is a synthetic completion.
+// Made is a synthetic completion. Row is that of its problem, below [TrialRows].
 type Made struct {
-	Group, Tokens int
-	Right         bool
-	Random        float64 // 0 or 1
+	Group, Row int
+	Tokens     int
+	Right      bool
+	Random     float64 // 0 or 1
 }
 
 // Finding is what a trial says of a method: that it learns nothing, or what is likely not meant.
@@ -40,8 +41,12 @@ type Finding struct {
 }
 
 // tries are the synthetic steps: the first and the last have the same log-probs now as when their
-// completions were drawn, the others have moved on. In the last one the reference is far away.
+// completions were drawn, the others have moved on. In the last one the reference is far away. Each
+// has groups of other problems.
 const tries = 4
+
+// TrialRows is how many problems the steps of a trial have.
+const TrialRows = tries * trialGroups
 
 // Try tries a method on synthetic steps of some groups: mixed ones, all right, all wrong, of one
 // token, and of the greatest length. What is found holds in all of them.
@@ -222,7 +227,7 @@ func makeStep(w Trial, k int) []Made {
 	for g := range trialGroups {
 		for i := range size {
 			r := random.At(1, random.Stream(random.Trial, k), uint64(g*64+i))
-			m := Made{Group: g, Tokens: 1 + r.Between(1, 6), Right: r.Chance(0.5), Random: float64(r.Between(0, 1))}
+			m := Made{Group: g, Row: k*trialGroups + g, Tokens: 1 + r.Between(1, 6), Right: r.Chance(0.5), Random: float64(r.Between(0, 1))}
 			switch {
 			case i == 0 && size > 1:
 				m.Right = true
@@ -337,7 +342,7 @@ func (f *filler) add(name string) error {
 func (f *filler) member(name, member string) error {
 	numbers, texts := formula.Column{Level: formula.Group, Why: map[int]string{}}, formula.Column{Level: formula.Group, Text: []string{}, Why: map[int]string{}}
 	for g := range trialGroups {
-		x, text, why := f.s.w.Member(g, member)
+		x, text, why := f.s.w.Member(f.k*trialGroups+g, member)
 		if numbers.V = append(numbers.V, x); math.IsNaN(x) {
 			numbers.Why[g] = why
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// tryRows is how many problems a trial looks at: a member that none of them has, none is taken to
-// have.
-const tryRows = 64
+// tryRows is how many problems a trial looks at, each group at one of its own: a member that none of
+// them has, none is taken to have.
+const tryRows = algo.TrialRows
 
 // try tries the method of every stage that learns, unless it says that it is meant as it is
 // written. A method that learns nothing is a fault; what is likely not meant is a note.
@@ -104,9 +104,9 @@ func trialOf(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) algo.Tri
 	if t.MaxTokens == 0 {
 		t.MaxTokens = max(r.MaxCompletion(st), st.SFT.MaxTokens, 64)
 	}
-	t.Member = func(group int, name string) (float64, string, string) {
-		for i := range rows { // the group's own row, or the next one that has it
-			row := rows[(group*len(rows)/16+i)%len(rows)]
+	t.Member = func(of int, name string) (float64, string, string) {
+		for i := range rows { // the row itself, or the next one that has it
+			row := rows[(of+i)%len(rows)]
 			x, why := row.Number(name)
 			text, whyText := row.Text(name)
 			if why == "" || whyText == "" {
@@ -142,7 +142,7 @@ func paid(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) func(made [
 		}
 		batch := reward.Batch{Step: 1, Steps: max(2, st.RL.Steps), MaxTokens: st.Sampling.MaxCompletionTokens, Vocabulary: 256}
 		for _, m := range made {
-			batch.Completions = append(batch.Completions, completion(m, len(st.Verifiers), rows[m.Group%len(rows)]))
+			batch.Completions = append(batch.Completions, completion(m, len(st.Verifiers), rows[m.Row%len(rows)]))
 		}
 		scores, err := program.Score(batch)
 		if err != nil || !slices.ContainsFunc(scores, func(s reward.Score) bool { return s.Reward != scores[0].Reward && s.Reward == s.Reward }) {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,6 +23,15 @@ func TestTrialOfStates(t *testing.T) {
 	o, err := load("guess-tiny", "stage.rl.algorithm.advantage=own*if(same_count(state) > 1, turn_reward - same_mean(turn_reward, state), 0)")
 	if err != nil || len(o.Notes) > 0 {
 		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+// TestTrialOfRareProblems: a method that keeps a quarter of the problems is accepted with any seed.
+func TestTrialOfRareProblems(t *testing.T) {
+	for seed := range 8 {
+		if _, err := small(t, `preset = "grpo", keep = "mod(row.answer, 4) == 0"`, fmt.Sprintf("seed=%d", seed)); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
 	}
 }
 
