@@ -124,6 +124,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero train countdown-blind", "rlzero train --dry-run countdown-blind"},
 	{"rlzero train countdown-ppo", "rlzero train countdown-ppo" + fewDemo},
 	{"rlzero watch RUN", "rlzero watch runs/grpo"},
+	{"rlzero worlds bridge LIBRARY", "rlzero worlds bridge textarena"},
 	{"rlzero worker --for verify", ""},
 	{"rlzero worker --item FILE", ""}, // of a dispute
 }

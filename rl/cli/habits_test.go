@@ -122,7 +122,7 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // prosaic are commands that print no table and no values: --json would have nothing to say.
-var prosaic = []string{"chat", "page", "report", "serve", "worker", "completion", "man", "inspect template", "worlds play"}
+var prosaic = []string{"chat", "page", "report", "serve", "worker", "completion", "man", "inspect template", "worlds play", "worlds bridge"}
 
 // TestJSONEverywhere: every command that prints values prints them as JSON with --json.
 func TestJSONEverywhere(t *testing.T) {

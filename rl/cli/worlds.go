@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,10 +65,28 @@ Examples:
    rlzero worlds check --all --problems 100
    rlzero worlds check guess.toml`
 
+const bridgeHelp = `The program is a world for command in [task.world]. Its argument is the name of an environment, and
+of openenv the address of a server on this machine, such as 127.0.0.1:8000; --help prints its
+options. It needs a Python that has the library; that of openenv is websockets. A return from
+--low (0) to --high (1) is the score of an episode.
+
+   - gymnasium: observations are told as numbers, or as a text where the
+     environment has render_mode = "ansi". An action is a name of --actions,
+     a number, a text, or a list of numbers.
+   - openenv: a turn is the field --say of an action, and --show is what is
+     told of an observation.
+   - textarena: games for one player.
+   - verifiers: environments of several turns without tools, which versions
+     before 0.4 have.
+
+Examples:
+   rlzero worlds bridge gymnasium > bridge.py
+   python3 bridge.py FrozenLake-v1 --actions left,down,right,up --help`
+
 func worldsCommand() *cli.Command {
 	command := worldCatalogue.lister("list, show, play and check the worlds", "grid", listWorlds, showWorld)
 	command.Description = worldsHelp
-	command.ArgsUsage = "[show NAME | play NAME | check NAME]"
+	command.ArgsUsage = "[show NAME | play NAME | check NAME | bridge LIBRARY]"
 	set := &cli.StringSliceFlag{Name: "set", Usage: "change a setting of the world: `KEY=VALUE`"}
 	seed := &cli.Uint64Flag{Name: "seed", Usage: "seed of the problem and of what is random in the episode", Value: tasks.HeldOutSeed}
 	show := command.Subcommands[0]
@@ -89,6 +108,20 @@ Examples:
 				&cli.IntFlag{Name: "problems", Usage: fmt.Sprintf("problems that each player is tried on; of a program of others %d", othersProblems), Value: 1000},
 				jsonFlag},
 			Action: checkWorlds,
+		},
+		&cli.Command{
+			Name: "bridge", Usage: "print a Python program that plays environments of a library", ArgsUsage: strings.Join(outside.Bridges(), "|"), Description: bridgeHelp,
+			Action: func(c *cli.Context) error {
+				args, err := positional(c, "LIBRARY")
+				if err != nil {
+					return err
+				}
+				if known := outside.Bridges(); !slices.Contains(known, args[0]) {
+					return usage(hint.Unknown("library", args[0], known, ""))
+				}
+				_, err = io.WriteString(c.App.Writer, outside.Bridge(args[0]))
+				return err
+			},
 		})
 	return command
 }

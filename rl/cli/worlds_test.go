@@ -56,11 +56,15 @@ func TestWorldsCommand(t *testing.T) {
 	if code, told, _ := rlzero(t, "worlds", "check", "guess", "--problems", "20", "--set", "size=7"); code != 0 || !strings.Contains(told, "guess  best 1.000, random ") {
 		t.Errorf("exit code %d: %s", code, told)
 	}
+	if code, text, _ := rlzero(t, "worlds", "bridge", "openenv"); code != 0 || !strings.Contains(text, "\nserve(Episode, ") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"worlds", "show", "countdown"}, `unknown world "countdown"`},
+		{[]string{"worlds", "bridge", "gymnasum"}, `unknown library "gymnasum"`},
 		{[]string{"worlds", "check"}, "--all checks every world"},
 		{[]string{"worlds", "check", "--all", "nim"}, "takes no arguments"},
 		{[]string{"worlds", "check", "--all", "--set", "size=7"}, "give its name in place of --all"},

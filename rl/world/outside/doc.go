@@ -33,6 +33,8 @@
 // Each request is answered: a program that owes many answers that nobody waits for, such as those to close, is ended.
 // Standard error is the program's log, whose end is shown where the program fails.
 //
+// [Bridge] is such a program in Python, for the environments of a library.
+//
 // # Whose fault
 //
 // A program that dies, or that answers nothing while an episode waits beyond its clock, is ended, with all its

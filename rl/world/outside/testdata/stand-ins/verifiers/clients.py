@@ -1,0 +1,3 @@
+class Client:
+    def __init__(self, client):
+        pass

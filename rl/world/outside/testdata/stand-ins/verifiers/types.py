@@ -1,0 +1,2 @@
+from types import SimpleNamespace as Response
+from types import SimpleNamespace as ResponseMessage
