@@ -35,7 +35,7 @@ func Decode(b Bench, s Shape) error {
 			}
 			ways = 2
 		}
-		// Each way is tried, then measured: with prompts, as many rounds as tokens.
+		// Each way is tried, then measured: prompts are a round of as many times the work as they have tokens.
 		rounds := float64(ways * (s.Repetitions + 1) * (s.Prompt + 2*s.New))
 		if skipped, err := b.skips("decode", what, s, needs{rounds, s.round(n), use, more}); err != nil {
 			return err
@@ -98,9 +98,11 @@ func (s Shape) otherSide(caps gpu.Caps, use memory.Use) (int, error) {
 	return with.Total() - without.Total(), err
 }
 
-// engine is the capacity that a batch of a shape needs.
+// engine is the capacity that a batch of a shape needs. A step has room for all prompts: if they
+// were read a part at a time, completions would begin and end one after the other, and what is called
+// a batch would be one for some rounds in the middle.
 func (s Shape) engine(batch int) *sample.Options {
-	return &sample.Options{Sequences: batch, Context: s.Prompt + s.New}
+	return &sample.Options{Sequences: batch, Context: s.Prompt + s.New, StepRows: max(256, batch*s.Prompt)}
 }
 
 // decode measures one batch size with a model, or with two in turns; if these are one, with a
