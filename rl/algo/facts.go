@@ -143,6 +143,14 @@ func LabelFact() formula.Fact {
 	return tokenFact("label", "", "label of the step that ends in the token, 0 to 1; no value in other tokens; for stages of kind preference, of rows with steps and labels")
 }
 
+// StepFact is how the name ends of what a judge of steps says of them.
+const StepFact = ".step"
+
+// StepsFact is that of a verifier of a stage that judges the steps of completions.
+func StepsFact(name string) formula.Fact {
+	return tokenFact(name, "", "what the judge says of the step in which the token ends; for verifiers of a stage that are judges with shows = \"steps\"")
+}
+
 // Taken says what a name is to formulas; "": nothing, so a model may have it.
 func Taken(name string) string {
 	for _, f := range formula.Functions() {
@@ -195,7 +203,7 @@ var runFacts = slices.Concat(formula.Common(), gradientFacts(), []formula.Fact{
 	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one"},
 	{Name: "reward.*", Level: formula.Completion, Meaning: "a value that the stage's reward gives a name, such as reward.brief of brief = if(tokens < 50, 1, 0); task + brief; also its verdicts, such as reward.task"},
 	{Name: "task", Level: formula.Completion, Meaning: "score of the task's own verdict; the stage's verifiers go by their names"},
-	{Name: "task.*", Level: formula.Completion, Meaning: "a number that the task's verdict has beside its score, such as task.error; those of the stage's verifiers are NAME.value"},
+	{Name: "task.*", Level: formula.Completion, Meaning: "a number that the task's verdict has beside its score, such as task.error; those of the stage's verifiers are NAME.value, and of a judge of steps NAME.step is a number of each token"},
 	{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""},
 	{Name: "seen", Level: formula.Group, Unit: "steps", Meaning: "in how many steps of the run the prompt was drawn before"},
 	{Name: "solved", Level: formula.Group, Meaning: "mean score of the task's verdicts on earlier completions of the prompt; no value if there were none"},

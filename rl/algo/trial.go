@@ -309,9 +309,10 @@ func (f *filler) add(name string) error {
 		return nil
 	}
 	family, _, _ := strings.Cut(strings.SplitN(name, ".", 2)[0], "(")
-	i := slices.IndexFunc(f.s.a.facts, func(x formula.Fact) bool {
-		return x.Name == name || x.Name == family+".*" || x.Name == family && x.Takes != nil
-	})
+	i := slices.IndexFunc(f.s.a.facts, func(x formula.Fact) bool { return x.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(f.s.a.facts, func(x formula.Fact) bool { return x.Name == family+".*" || x.Name == family && x.Takes != nil })
+	}
 	if i < 0 {
 		return fmt.Errorf("no fact %s", name)
 	}

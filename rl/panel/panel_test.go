@@ -172,6 +172,7 @@ func TestUnshown(t *testing.T) {
 		`{"model":"m","source":"{question}{completion}","read":{"yes":1,"no":0}}`:                                   "each",
 		`{"model":"m","source":"{question}{a}{b}","shows":"pairs","read":{"yes":1,"no":0}}`:                         "pairs",
 		`{"model":"m","source":"{question}{completion}{item}","shows":"items","items":"i","read":{"yes":1,"no":0}}`: "items",
+		`{"model":"m","source":"{question}{before}{step}","shows":"steps","steps":"(?m)^","read":{"yes":1,"no":0}}`: "steps",
 		`{"model":"m","read":"head"}`: "the conversation",
 	} {
 		row := about("6*7?", "42", long, "\xff", "41")

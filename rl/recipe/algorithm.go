@@ -166,6 +166,9 @@ func (s *Stage) facts() []formula.Fact {
 	for _, v := range s.Verifiers {
 		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"},
 			formula.Fact{Name: v.Name + ".*", Level: formula.Completion, Meaning: "a number of its verdict"})
+		if fact := v.Name + algo.StepFact; s.StepJudge(fact) != nil {
+			facts = append(facts, algo.StepsFact(fact))
+		}
 	}
 	return facts
 }

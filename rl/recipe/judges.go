@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
@@ -57,7 +59,7 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 	}
 	drawn, shown, answer := r.MaxDrawn(st), 1, 0
 	switch j.Shows {
-	case judge.Pairs:
+	case judge.Pairs, judge.Steps:
 		shown = 2
 	case judge.Group:
 		shown = max(1, st.LargestGroup())
@@ -73,6 +75,31 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 		room += r.Task.MaxPromptTokens
 	}
 	return room
+}
+
+// steps is the judge of a stage's verifier that judges the steps of completions; nil: it does not.
+func (s *Stage) steps(name string) *judge.Judge {
+	for _, v := range s.Verifiers {
+		if shows, _ := v.Options["shows"].(string); v.Name != name || v.Verifier != judge.Name || shows != judge.Steps {
+			continue
+		}
+		raw, err := json.Marshal(v.Options)
+		if err != nil {
+			return nil
+		}
+		if j, err := judge.New(raw); err == nil {
+			return j
+		}
+	}
+	return nil
+}
+
+// StepJudge is the judge whose verdicts about steps a fact is; nil: it is another fact.
+func (s *Stage) StepJudge(fact string) *judge.Judge {
+	if name, is := strings.CutSuffix(fact, algo.StepFact); is {
+		return s.steps(name)
+	}
+	return nil
 }
 
 // judgedBy are the models that judge in a stage.
@@ -126,7 +153,7 @@ func (d decoder) taskJudge(r *Recipe) {
 	}
 	if shows, _ := r.Task.Options["shows"].(string); shows == judge.Pairs || shows == judge.Group {
 		p := at.With("shows")
-		d.Fail(p, "%s = %q: evaluations judge each completion by itself; accepted: each, items", d.Name(p), shows)
+		d.Fail(p, "%s = %q: evaluations judge each completion by itself; accepted: each, items, steps", d.Name(p), shows)
 	}
 }
 

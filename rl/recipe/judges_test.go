@@ -38,6 +38,10 @@ func TestJudges(t *testing.T) {
 	if got, want := r.JudgeRoom(all[0]), r.Task.MaxPromptTokens+r.MaxDrawn(st)+len("yes"); got != want {
 		t.Errorf("room for %d tokens, want %d", got, want)
 	}
+	steps := strings.Replace(strings.Replace(withJudge, "{completion}", "{before}{step}", 1), "read =", "shows = \"steps\", steps = '=', read =", 1) + "[stage.algorithm]\nadvantage = \"token_whiten(good.step)\"\n"
+	if r, err := Parse("mine.toml", steps, nil); err != nil || r.JudgeRoom(r.Judges()[0]) != r.Task.MaxPromptTokens+2*r.MaxDrawn(&r.Stages[len(r.Stages)-1])+len("yes") {
+		t.Errorf("steps: %v", err)
+	}
 	if plain, err := Load("chain-sum-tiny", nil); err != nil || strings.Contains(plain.Resolved(), "truth") || len(plain.Judges()) > 0 {
 		t.Errorf("a recipe without a truth names it: %v", err)
 	}
@@ -68,7 +72,7 @@ func TestJudges(t *testing.T) {
 	for _, c := range []struct{ model, source, shows, want string }{
 		{`path = "y"`, "{completion}\", max_fooled = 0.3, part = \"", "each", "task.options.max_fooled: attacks are tried before a stage"},
 		{`copy = "policy"`, "{completion}", "each", "mine.toml:7:12: task.options.model = \"past\": a judge of the task is asked after every stage, but past changes as the run goes on; accepted: a model with path"},
-		{`path = "y"`, "{a}{b}", "pairs", "task.options.shows = \"pairs\": evaluations judge each completion by itself; accepted: each, items"},
+		{`path = "y"`, "{a}{b}", "pairs", "task.options.shows = \"pairs\": evaluations judge each completion by itself; accepted: each, items, steps"},
 		{`path = "y"`, "{completion}", "each", ""},
 	} {
 		_, err := Parse("mine.toml", strings.NewReplacer("MODEL", c.model, "SOURCE", c.source, "SHOWS", c.shows).Replace(task), nil)

@@ -160,6 +160,42 @@ func (g *Group) Way(path int) []int {
 	return way
 }
 
+// Said are the segments of a path that verifiers read, by their places: what the policy wrote last, from its
+// beginning on, which may be given.
+func (g *Group) Said(path int) []int {
+	at := g.Paths[path].Leaf
+	said := []int{at}
+	for ; g.continues(at) || g.Segments[g.Segments[at].Parent].Author == Given; at = g.Segments[at].Parent {
+		said = append(said, g.Segments[at].Parent)
+	}
+	slices.Reverse(said)
+	return said
+}
+
+// IDs are those of some segments, one after the other.
+func (g *Group) IDs(places []int) []int {
+	var ids []int
+	for _, at := range places {
+		ids = append(ids, g.Segments[at].IDs...)
+	}
+	return ids
+}
+
+// Learned are the places in the tokens of some segments of those that the policy wrote, or is to learn.
+func (g *Group) Learned(places []int) []int {
+	var learned []int
+	n := 0
+	for _, at := range places {
+		for k := range g.Segments[at].IDs {
+			if g.Segments[at].learned() {
+				learned = append(learned, n+k)
+			}
+		}
+		n += len(g.Segments[at].IDs)
+	}
+	return learned
+}
+
 // View lays out a path, by its index. Where the tree forks inside of what the policy wrote at once, a
 // span goes on.
 func (g *Group) View(path int) View {

@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/rlzero/rlzero/verify"
@@ -107,13 +106,11 @@ func (c *Collector) Read(ctx context.Context, groups []Group) error {
 	return each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
 }
 
-// text is what verifiers read of a path: what the policy wrote last, from its beginning on.
+// text is what verifiers read of a path.
 func (c *Collector) text(g *Group, path int) string {
-	at := g.Paths[path].Leaf
-	leaf := g.Segments[at]
-	for ; g.continues(at) || g.Segments[g.Segments[at].Parent].Author == Given; at = g.Segments[at].Parent {
-		leaf.IDs = slices.Concat(g.Segments[g.Segments[at].Parent].IDs, leaf.IDs)
-	}
+	said := g.Said(path)
+	leaf := g.Segments[said[len(said)-1]]
+	leaf.IDs = g.IDs(said)
 	return leaf.Text(c.Renderer)
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // judgedRun has all kinds of judges: a head that the run trains, probabilities of answers, written answers
-// with votes, pairs, and a tournament.
+// with votes, steps, pairs, and a tournament.
 const judgedRun = `
 [models.rm]
 copy = "policy"
@@ -53,6 +53,12 @@ truth = "task"
 lag = 1
 max_not_scored = 1
 checkpoint_every = 1
+[stage.algorithm]
+advantage = "group_zscore(reward) + good.step/8"
+[[stage.verifier]]
+name = "good"
+verifier = "judge"
+options = {model = "past", shows = "steps", steps = "[+=]", prompt = "step.txt", read = {1 = 1, 2 = 0}}
 [[stage.verifier]]
 name = "liked"
 verifier = "judge"
@@ -82,10 +88,10 @@ func TestJudged(t *testing.T) {
 		t.Skip("-short: trains, and resumes twice")
 	}
 	prompts := t.TempDir()
-	for name, text := range map[string]string{"q.txt": "{question}{completion}", "pair.txt": "{question}{a}+{b}", "said.txt": "{completion}{question}"} {
+	for name, text := range map[string]string{"q.txt": "{question}{completion}", "pair.txt": "{question}{a}+{b}", "said.txt": "{completion}{question}", "step.txt": "{question}{before}{step}"} {
 		must(t, os.WriteFile(filepath.Join(prompts, name), []byte(text), 0o600))
 	}
-	text := strings.NewReplacer(`"q.txt"`, "'"+filepath.Join(prompts, "q.txt")+"'", `"pair.txt"`, "'"+filepath.Join(prompts, "pair.txt")+"'", `"said.txt"`, "'"+filepath.Join(prompts, "said.txt")+"'").Replace(judgedRun)
+	text := strings.NewReplacer(`"q.txt"`, "'"+filepath.Join(prompts, "q.txt")+"'", `"pair.txt"`, "'"+filepath.Join(prompts, "pair.txt")+"'", `"said.txt"`, "'"+filepath.Join(prompts, "said.txt")+"'", `"step.txt"`, "'"+filepath.Join(prompts, "step.txt")+"'").Replace(judgedRun)
 	dev, dir := tester(t), t.TempDir()
 	longer := []string{"stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=10"} // so that completions are text that the words of the task can write
 	must(t, trainText(t, dev, dir, text, false, longer...))
@@ -152,7 +158,7 @@ func TestJudged(t *testing.T) {
 	must(t, err)
 	reports, err := eval.Judges(t.Context(), eval.JudgeOptions{Opened: opened(t, loaded), Device: dev, Checkpoint: last.Dir, Run: dir, Most: 1000, Examples: 3})
 	must(t, err)
-	for i, name := range []string{"liked", "says", "said", "better", "arena"} {
+	for i, name := range []string{"good", "liked", "says", "said", "better", "arena"} {
 		r := reports[i]
 		if r.Name != name || r.Completions != n || r.Stored == 0 || r.Reproduced != r.Stored || (r.Unread > 0) != (name == "said") {
 			t.Errorf("%s: %d of %d answers are as they were, of %d completions; %d unread", name, r.Reproduced, r.Stored, r.Completions, r.Unread)
@@ -162,7 +168,7 @@ func TestJudged(t *testing.T) {
 		}
 	}
 
-	// By hand: one by one, all together, and without a memory.
+	// By hand: in batches of several sizes, all together, and without a memory.
 	c, err := cast.Open(loaded, "", dev)
 	must(t, err)
 	defer c.Close()
@@ -187,16 +193,20 @@ func TestJudged(t *testing.T) {
 		if counts := together.Take(); counts.Cached != counts.Questions/2 || counts.Cached == 0 {
 			t.Errorf("%s: %+v", j.Name, counts)
 		}
-		alone := &panel.Panel{Models: c.Judge, Seed: loaded.Seed, Off: true}
-		for i := range groups {
-			one, err := alone.Judge(t.Context(), j.Judge, groups[i:i+1])
-			must(t, err)
-			if !sameVerdict(one[0][0], all[i][0]) || !sameVerdict(again[i][0], all[i][0]) {
-				t.Errorf("%s of %q: %v alone, %v together", j.Name, groups[i].Paths[0].Text, one, all[i])
+		for _, size := range []int{1, 7, 64} {
+			forgetful := &panel.Panel{Models: c.Judge, Seed: loaded.Seed, Off: true}
+			for from := 0; from < len(groups); from += size {
+				some, err := forgetful.Judge(t.Context(), j.Judge, groups[from:min(from+size, len(groups))])
+				must(t, err)
+				for i := range some {
+					if !sameVerdict(some[i][0], all[from+i][0]) || !sameVerdict(again[from+i][0], all[from+i][0]) {
+						t.Errorf("%s of %q: %v among %d, %v among all", j.Name, groups[from+i].Paths[0].Text, some[i], size, all[from+i])
+					}
+				}
 			}
-		}
-		if counts := alone.Take(); counts.Cached != 0 {
-			t.Errorf("%s without a memory: %+v", j.Name, counts)
+			if counts := forgetful.Take(); counts.Cached != 0 {
+				t.Errorf("%s without a memory: %+v", j.Name, counts)
+			}
 		}
 	}
 }

@@ -139,6 +139,12 @@ func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
 		own := ofModel(fact)
 		return &own, false
 	}
+	if f.stage.StepJudge(fact) != nil {
+		if by < drawn {
+			return nil, true
+		}
+		return &supplier{fact: fact, known: drawn, columns: one(judgedSteps)}, false
+	}
 	known := func(s supplier) bool { return s.fact == family }
 	if name, member := strings.CutSuffix(family, "."); !slices.ContainsFunc(suppliers, known) && f.verifier(name) > 0 {
 		if family = taskFact; member {

@@ -9,8 +9,8 @@
 //
 // # Shows
 //
-// each asks one question about a completion, items one for each entry of a list of the row, pairs about
-// two completions of a prompt in both orders, group about all at once.
+// each asks one question about a completion, items one for each entry of a list of the row, steps one for
+// each step of a completion, pairs about two completions of a prompt in both orders, group about all at once.
 //
 // # Reads
 //

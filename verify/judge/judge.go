@@ -11,7 +11,7 @@ import (
 
 // Question is what a judge is asked.
 type Question struct {
-	About  string  // what of a completion: the number of an item, or of the other completion of a pair and which of the two is first; "": it is the one question
+	About  string  // what of a completion: the number of an item or step, or of the other completion of a pair and which of the two is first; "": it is the one question
 	Text   string  // that is shown; "": the conversation
 	Points float64 // weight of an item; else 1
 }
@@ -58,16 +58,19 @@ func (j *Judge) Check(row verify.Problem) error {
 	if j.prompt == nil {
 		return nil
 	}
-	_, err := j.prompt.fill(row, map[string]string{"completion": "", "item": "", "a": "", "b": "", "list": ""})
+	_, err := j.prompt.fill(row, map[string]string{"completion": "", "item": "", "step": "", "before": "", "a": "", "b": "", "list": ""})
 	return err
 }
 
-// Ask are the questions about a completion, with shows each or items.
+// Ask are the questions about a completion, with shows each, items or steps.
 func (j *Judge) Ask(row verify.Problem, completion string) ([]Question, error) {
 	if j.prompt == nil {
 		return []Question{{Points: 1}}, nil
 	}
 	fields := map[string]string{"completion": j.shown(completion)}
+	if j.Shows == Steps {
+		return j.steps(row, completion, fields)
+	}
 	if j.Shows != Items {
 		text, err := j.prompt.fill(row, fields)
 		return []Question{{Text: text, Points: 1}}, err
@@ -113,6 +116,46 @@ func (j *Judge) shown(completion string) string {
 		return completion[at+len(j.Part):]
 	}
 	return ""
+}
+
+// maxSteps bounds the steps of a completion.
+const maxSteps = 64
+
+// Cut are the places at which the steps of a completion begin, ascending, in bytes; nil: completions are not
+// judged by steps. There is always one. What stands before the part that is shown belongs to none.
+func (j *Judge) Cut(completion string) []int {
+	if j.begins == nil {
+		return nil
+	}
+	shown := j.shown(completion)
+	from := len(completion) - len(shown)
+	starts := []int{from}
+	for _, match := range j.begins.FindAllStringIndex(shown, -1) {
+		at, last := from+match[0], starts[len(starts)-1]
+		if strings.TrimSpace(completion[last:at]) != "" && strings.TrimSpace(completion[at:]) != "" && len(starts) < maxSteps {
+			starts = append(starts, at)
+		}
+	}
+	return starts
+}
+
+// steps are the questions about the steps of a completion.
+func (j *Judge) steps(row verify.Problem, completion string, fields map[string]string) ([]Question, error) {
+	starts := j.Cut(completion)
+	out := make([]Question, len(starts))
+	for i, at := range starts {
+		to := len(completion)
+		if i+1 < len(starts) {
+			to = starts[i+1]
+		}
+		fields["before"], fields["step"] = completion[starts[0]:at], completion[at:to]
+		text, err := j.prompt.fill(row, fields)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Question{About: strconv.Itoa(i + 1), Text: text, Points: 1}
+	}
+	return out, nil
 }
 
 // item is an entry of a row's list.

@@ -2,9 +2,12 @@ package judge
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +48,10 @@ func TestRefused(t *testing.T) {
 		`{` + asks + `,"read":"[0-9]","votes":3}`:                                         {"votes = 3 with temperature = 0", "temperature = 1"},
 		`{` + asks + `,"read":"[0-9]","between":[3,3]}`:                                   {"between = [3 3]; accepted: a smaller number and a larger one", ""},
 		`{` + asks + `,"read":{"a":0,"b":1},"between":[0,3]}`:                             {"only the number of a regular expression has a range", ""},
+		`{` + asks + `,"read":"head","steps":"(?m)^"}`:                                    {`steps = "(?m)^" would do nothing with shows = "each"`, ""},
+		`{"model":"m","source":"{step}","shows":"steps","read":"head"}`:                   {`shows = "steps" needs steps, a regular expression`, "steps = '(?m)^'"},
+		`{"model":"m","source":"{step}","shows":"steps","steps":"(","read":"head"}`:       {"option steps: error parsing regexp", ""},
+		`{"model":"m","source":"{completion}","shows":"steps","steps":"a","read":"head"}`: {"source never shows {step}", ""},
 		`{` + asks + `,"read":"head","items":"rubric"}`:                                   {`items = "rubric" would do nothing with shows = "each"`, ""},
 		`{"model":"m","source":"{completion}{item}","shows":"items","read":"head"}`:       {`shows = "items" needs items`, ""},
 		`{"model":"m","source":"{completion}","shows":"items","items":"r","read":"head"}`: {"source never shows {item}", ""},
@@ -104,6 +111,58 @@ func TestQuestions(t *testing.T) {
 	if v := j.Verify(row, "x"); v.Verdict != verify.NotScored || !strings.Contains(v.Reason, "rlzero judge") {
 		t.Errorf("without a model: %+v", v)
 	}
+}
+
+// TestSteps: a completion is cut where matches begin, but for white space and beyond the last step; a question
+// shows a step and what stands before it; numbers of a verdict are by step.
+func TestSteps(t *testing.T) {
+	j := made(t, `{"model":"m","source":"{question}[{before}|{step}|{completion}]","shows":"steps","steps":"(?m)^","read":{"yes":1,"no":0}}`)
+	for completion, want := range map[string]string{
+		"":                        "[0]",
+		"one":                     "[0]",
+		"one\ntwo":                "[0 4]",
+		"one\n\n\ntwo\n\n":        "[0 4]",
+		"\n\none\ntwo":            "[0 6]",
+		strings.Repeat("x\n", 70): fmt.Sprint(evens(64)),
+	} {
+		if got := fmt.Sprint(j.Cut(completion)); got != want {
+			t.Errorf("%q is cut at %s, want %s", completion, got, want)
+		}
+	}
+	row := verify.Problem{Question: "?"}
+	qs, err := j.Ask(row, "one\ntwo\n")
+	if want := []Question{{"1", "?[|one\n|one\ntwo\n]", 1}, {"2", "?[one\n|two\n|one\ntwo\n]", 1}}; err != nil || !slices.Equal(qs, want) {
+		t.Errorf("%+v, %v; want %+v", qs, err, want)
+	}
+	after := made(t, `{"model":"m","source":"[{before}|{step}]","shows":"steps","steps":"(?m)^","part":"</think>","read":{"yes":1,"no":0}}`)
+	if qs, _ := after.Ask(row, "a\nb</think>c\nd"); len(qs) != 2 || qs[1].Text != "[c\n|d]" || fmt.Sprint(after.Cut("a\nb</think>c\nd")) != "[11 13]" {
+		t.Errorf("after the part: %+v", qs)
+	}
+	if qs, _ := after.Ask(row, "a\nb"); len(qs) != 1 || qs[0].Text != "[|]" {
+		t.Errorf("without the part: %+v", qs)
+	}
+	if each := made(t, `{"model":"m","source":"{completion}","read":{"yes":1,"no":0}}`); each.Cut("a\nb") != nil {
+		t.Error("each has steps")
+	}
+	says := func(p float64) []verify.Opinion {
+		return []verify.Opinion{j.OfChoices([]float64{math.Log(1 - p), math.Log(p)})}
+	}
+	low, high := *says(0.25)[0].Reading, *says(0.75)[0].Reading
+	v := j.Verdict(qs, [][]verify.Opinion{says(0.25), says(0.75)})
+	if want := map[string]float64{"1": low, "2": high, "least": low, "last": high}; v.Score != (low+high)/2 || !maps.Equal(v.Values, want) {
+		t.Errorf("%+v", v)
+	}
+	if v := j.Verdict(qs, [][]verify.Opinion{says(0.25), {{Why: "no match"}}}); v.Verdict != verify.NotScored || v.Values != nil || !strings.Contains(v.Reason, "no match") {
+		t.Errorf("a step that is unread: %+v", v)
+	}
+}
+
+// evens are the first n even numbers.
+func evens(n int) (out []int) {
+	for i := range n {
+		out = append(out, 2*i)
+	}
+	return out
 }
 
 // TestReadings: what a judge says, read by hand. What cannot be read has a reason and no number.

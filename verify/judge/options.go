@@ -22,6 +22,7 @@ const Name = "judge"
 const (
 	Each  = "each"  // a completion
 	Items = "items" // a completion, and an entry of a list of the row
+	Steps = "steps" // a step of a completion
 	Pairs = "pairs" // two completions of a prompt
 	Group = "group" // all completions of a prompt
 )
@@ -35,8 +36,9 @@ const (
 // Options are those of the verifier, but for what is read.
 type Options struct {
 	Model       string     `toml:"model"`
-	Shows       string     `toml:"shows" choice:"each,items,pairs,group" default:"each"`
+	Shows       string     `toml:"shows" choice:"each,items,steps,pairs,group" default:"each"`
 	Items       string     `toml:"items"`
+	Steps       string     `toml:"steps"`
 	Against     string     `toml:"against" choice:"all,anchor,bracket" default:"all"`
 	Prompt      string     `toml:"prompt"`
 	Source      string     `toml:"source"`
@@ -60,6 +62,7 @@ type Judge struct {
 	pattern *regexp.Regexp  // of what the model writes; nil: others are read
 	reader  verify.Verifier // likewise
 	reads   string          // how it is read, for messages
+	begins  *regexp.Regexp  // a step; nil: completions are not judged by steps
 }
 
 const doc = `judge: a model says how good a completion is. It is one of [models], by its name, and is asked in a
@@ -70,19 +73,23 @@ Row: what the prompt names in braces; for shows = "items" the list.
 Options
 model       name of the model: of [models], or policy with allow_self = true.
 shows       what a question is about. "each": a completion. "items": a completion and an entry of a
-            list of the row, one question for each. "pairs": two completions of a prompt, in both
-            orders; if the orders disagree it is a tie. "group": all completions of a prompt.
-            Default "each".
+            list of the row, one question for each. "steps": a step of a completion, one question for
+            each. "pairs": two completions of a prompt, in both orders; if the orders disagree it is a
+            tie. "group": all completions of a prompt. Default "each".
 items       with "items": the row's list. Its entries are texts, or objects with ask, a text, and
             points, a weight above 0. The score is the share of the points.
+steps       with "steps": a regular expression (RE2). A step begins wherever a match begins, such as
+            "(?m)^" for each line; white space alone is a part of the next one, and there are at
+            most 64: the last one has the rest. The score is the mean. In formulas of tokens NAME.step
+            is what the judge says of the step in which a token lies.
 against     with "pairs": "all" other completions of the prompt, whose mean is the score; "anchor",
             the first one that can be shown; or "bracket", a tournament: all meet the first one, their
             means are the seeds, then who loses is out. Who goes further stands higher, and of one
             round who has the higher mean; the score is the share of the others that stand lower. Of n
             completions these ask n(n-1), 2(n-1) and at most 4(n-1) questions. Default "all".
 prompt      a file with the question. In braces: {question}, {answer}, {completion}, {row.NAME} of
-            the row; {item} with "items"; {a} and {b} with "pairs"; {list} with "group". {{ and }}
-            are braces. Without it the conversation itself is shown, which only a head can read.
+            the row; {item} with "items"; {step} and what stands before it, {before}, with "steps";
+            {a} and {b} with "pairs"; {list} with "group". {{ and }} are braces. Without it the conversation itself is shown, which only a head can read.
 part        what stands after the last such text in a completion is shown, such as "</think>"; a
             completion without it shows nothing. Default: all of it.
 read        "head": what the model's head says; the score is its sigmoid, and NAME.raw the number
@@ -99,16 +106,15 @@ votes       answers that are drawn; the score is their median. Default 1.
 max_tokens  longest answer that is drawn; one that is cut is unread. Default 256.
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
 context     longest question with its answer, in tokens of the judge. Default: max_prompt_tokens, the
-            longest completion, a token for each byte of the prompt file, and max_tokens; for pairs and
-            groups with as many completions as are shown. A completion that does not
-            fit is wrong. If several are shown together and do not fit, the longest are wrong until
+            longest completion, a token for each byte of the prompt file, and max_tokens; with as many
+            completions as are shown together, and two for steps. A completion that does not fit is wrong. If several are shown together and do not fit, the longest are wrong until
             the rest fits.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
             largest accepted share of what these are paid. In [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),
-1, 2, ... (items), wins (pairs), place (pairs and group; 1 is the best).
+1, 2, ... (items and steps), least and last (steps), wins (pairs), place (pairs and group; 1 is the best).
 
 Not scored when more than half of the votes are unread, or the row lacks what the prompt names.
 `
@@ -228,13 +234,17 @@ func (j *Judge) promptBy() error {
 		}
 		return hint.With(fmt.Errorf("option prompt is missing: what is the judge asked? Only read = \"head\" with shows = \"each\" reads the conversation itself"), `prompt = "rubric.txt", a file with {completion} in it`)
 	}
-	fields := map[string][]string{Each: {"completion"}, Items: {"completion", "item"}, Pairs: {"a", "b"}, Group: {"list"}}[j.Shows]
+	fields := map[string][]string{Each: {"completion"}, Items: {"completion", "item"}, Steps: {"step"}, Pairs: {"a", "b"}, Group: {"list"}}[j.Shows]
+	accepted := append([]string{"question", "answer"}, fields...)
+	if j.Shows == Steps {
+		accepted = append(accepted, "before", "completion")
+	}
 	file := filepath.Base(j.Prompt)
 	if j.Prompt == "" {
 		file = "source"
 	}
 	var err error
-	if j.prompt, err = parse(file, text, append([]string{"question", "answer"}, fields...)); err != nil {
+	if j.prompt, err = parse(file, text, accepted); err != nil {
 		return fmt.Errorf("option prompt: %w", err)
 	}
 	for _, f := range fields {
@@ -253,6 +263,10 @@ func (j *Judge) together(given map[string]json.RawMessage) error {
 		return errors.New(`shows = "items" needs items, the name of the row's list`)
 	case j.Shows != Items && is("items"):
 		return fmt.Errorf(`items = %q would do nothing with shows = %q`, j.Items, j.Shows)
+	case j.Shows == Steps && j.Steps == "":
+		return hint.With(errors.New(`shows = "steps" needs steps, a regular expression: a step begins wherever a match begins`), "steps = '(?m)^' for each line")
+	case j.Shows != Steps && is("steps"):
+		return fmt.Errorf(`steps = %q would do nothing with shows = %q`, j.Steps, j.Shows)
 	case j.Shows != Pairs && is("against"):
 		return fmt.Errorf(`against = %q would do nothing with shows = %q`, j.Against, j.Shows)
 	case j.prompt == nil && is("part"):
@@ -268,9 +282,15 @@ func (j *Judge) together(given map[string]json.RawMessage) error {
 	case j.Votes > 1 && j.Temperature == 0:
 		return hint.With(fmt.Errorf("votes = %d with temperature = 0 are the same answer %d times", j.Votes, j.Votes), "temperature = 1")
 	case j.MaxFooled < 1 && (j.Shows == Pairs || j.Shows == Group):
-		return fmt.Errorf("max_fooled = %v: attacks are judged one by one; accepted with shows = \"each\" and \"items\"", j.MaxFooled)
+		return fmt.Errorf("max_fooled = %v: attacks are judged one by one; accepted with shows = \"each\", \"items\" and \"steps\"", j.MaxFooled)
 	case j.Votes > 1 && j.Shows == Group:
 		return fmt.Errorf("votes = %d: an order has no median; accepted: 1 with shows = \"group\"", j.Votes)
+	}
+	if j.Shows == Steps {
+		var err error
+		if j.begins, err = regexp.Compile(j.Steps); err != nil {
+			return fmt.Errorf("option steps: %w", err)
+		}
 	}
 	return nil
 }

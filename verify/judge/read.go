@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -177,6 +178,7 @@ func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.V
 	values := map[string]float64{}
 	var answers []verify.Opinion
 	score, points, widest, unread, why := 0.0, 0.0, 0.0, 0.0, ""
+	several := j.Shows == Items || j.Shows == Steps
 	for i, q := range questions {
 		x, spread, none, reason := Votes(votes[i])
 		for _, a := range votes[i] {
@@ -190,7 +192,7 @@ func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.V
 			}
 			continue
 		}
-		if j.Shows == Items {
+		if several {
 			values[q.About] = x
 		}
 		score, points, widest = score+q.Points*x, points+q.Points, max(widest, spread)
@@ -202,12 +204,15 @@ func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.V
 		return v
 	}
 	for _, a := range answers {
-		if a.Raw != nil && j.Shows != Items {
+		if a.Raw != nil && !several {
 			values["raw"] = *a.Raw
 		}
-		if a.Mass != nil && j.Shows != Items {
+		if a.Mass != nil && !several {
 			values["mass"] = *a.Mass
 		}
+	}
+	if j.Shows == Steps {
+		values["least"], values["last"] = slices.Min(slices.Collect(maps.Values(values))), values[strconv.Itoa(len(questions))]
 	}
 	if j.Draws() {
 		values["spread"], values["unread"] = widest, unread
