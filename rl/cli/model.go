@@ -89,6 +89,8 @@ JSON line for each completion, as --json does:
 
    {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}
 
+--logits adds what other models say, as eval does (rlzero eval --help).
+
 Examples:
    rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'
    rlzero sample Qwen3-0.6B --chat --system 'Be brief.' --max-tokens 200 \
@@ -102,7 +104,7 @@ Examples:
 			systemFlag, varFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as it contains this `TEXT`"},
-			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
+			logitsFlag, withFlag, checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: drawSamples,
 	}
 }
@@ -133,17 +135,27 @@ func drawSamples(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	others, err := addendsOf(c)
+	if err != nil {
+		return err
+	}
+	tellSum(c, args[0])
 	m, done, err := openModel(c, args[0])
 	if err != nil {
 		return err
 	}
 	defer done()
+	sum, closed, err := others.open(c, m)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	name, in, err := promptLines(c)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop"), Chat: talk}
+	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop"), Chat: talk, Sum: sum}
 	if c.IsSet("in") || c.Bool("json") {
 		return infer.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
@@ -356,12 +368,18 @@ func evalCommand() *cli.Command {
 maj@k; and the score of the most likely completions. A run is measured on its own task, unless
 --task or --data names another.
 
+--logits adds what other models say: FORMULA is a sum of names with factors, where policy is MODEL and
+--with NAME=MODEL says which model another name means. All have the same tokens. A stage that trains
+such a sum draws by it, and what its run ends with is the policy alone. --against BASE is measured alone.
+
 Examples:
    rlzero eval runs/first
    rlzero eval models/small --task countdown-tiny --n 8 --k 1,8
    rlzero eval models/small --data problems.jsonl --verifier number --k 1,4
    rlzero eval models/reward --data pairs.jsonl
    rlzero eval runs/first --against runs/first/checkpoints/step-001750
+   rlzero eval runs/big --logits 'policy + 0.5*(tuned - small)' \
+      --with tuned=runs/tuned --with small=models/small
 
 --against BASE measures the base too and prints, for each k, how many problems both solve in k
 tries (kept), only the base (lost), only the model (gained), and neither (out of reach), as
@@ -398,7 +416,7 @@ problems, so that the figure is likely too high.`,
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
 			&cli.StringFlag{Name: "against", Usage: "measure the model `BASE` too, and tell what training kept, lost and gained", DefaultText: "no comparison"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
-			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
+			logitsFlag, withFlag, checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: evaluate,
 	}
 }
@@ -459,11 +477,16 @@ func evaluate(c *cli.Context) error {
 			return usagef("--out: %v", err)
 		}
 	}
+	others, err := addendsOf(c)
+	if err != nil {
+		return err
+	}
+	tellSum(c, args[0])
 	found, err := findModel(c, args[0])
 	if err != nil {
 		return err
 	}
-	without := []string{"against", "task", "verifier", "n", "k"}
+	without := []string{"against", "task", "verifier", "n", "k", logitsFlag.Name}
 	for _, f := range samplingFlags() { // a head draws nothing
 		without = append(without, f.Names()[0])
 	}
@@ -481,18 +504,18 @@ func evaluate(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		before, err := measureModel(c, base.Dir, "", o)
+		before, err := measureModel(c, base.Dir, "", nil, o)
 		if err != nil {
 			return err
 		}
-		after, err := measureModel(c, found.Dir, c.String(adapterFlag.Name), o)
+		after, err := measureModel(c, found.Dir, c.String(adapterFlag.Name), others, o)
 		if err != nil {
 			return err
 		}
 		res = eval.NewAgainst(after, before)
 	} else {
 		o.Chosen = found.OnHeldOut && !c.IsSet("task") && !c.IsSet("data")
-		if res, err = measureModel(c, found.Dir, c.String(adapterFlag.Name), o); err != nil {
+		if res, err = measureModel(c, found.Dir, c.String(adapterFlag.Name), others, o); err != nil {
 			return err
 		}
 	}
@@ -512,13 +535,18 @@ func evaluate(c *cli.Context) error {
 	return err
 }
 
-// measureModel evaluates a model in a folder.
-func measureModel(c *cli.Context, dir, adapter string, o eval.Options) (*eval.Report, error) {
+// measureModel evaluates a model in a folder, with the logits of others.
+func measureModel(c *cli.Context, dir, adapter string, others *addends, o eval.Options) (*eval.Report, error) {
 	m, done, err := openWith(c, dir, adapter, false)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	var closed func()
+	if o.Sum, closed, err = others.open(c, m); err != nil {
+		return nil, err
+	}
+	defer closed()
 	show := progress.New(c.App.ErrWriter)
 	defer show.End()
 	o.Progress = shownBy(show, "eval", "completions")

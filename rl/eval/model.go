@@ -46,6 +46,7 @@ type Options struct {
 	K        []int                                        // for pass@k, pass^k and maj@k
 	Params   rollout.Params                               // MaxTokens 0: as the task's recipe has it, else as infer has it
 	Seed     uint64                                       // of the sampler
+	Sum      *infer.Sum                                   // by which it draws; nil: by the model alone
 	Chosen   bool                                         // the model was chosen by what it came to on these problems
 	Progress func(done, all int)                          // told of completions, from one goroutine at a time; nil: nobody asks
 	Models   func(*recipe.Recipe) (*recipe.Recipe, error) // finds the folders of a recipe's models; nil: their paths are folders
@@ -248,7 +249,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if e.Collector.Episodes != nil {
 		options.Prefixes = sample.EveryPage
 	}
-	engine, err := sample.NewEngine(m, options)
+	engine, err := o.Sum.NewEngine(m, options)
 	if err != nil {
 		return nil, err
 	}

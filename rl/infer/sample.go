@@ -22,6 +22,7 @@ type SampleOptions struct {
 	Sampling  sample.Settings
 	StopText  []string
 	Chat      ChatOptions
+	Sum       *Sum // by which it draws; nil: by the model alone
 }
 
 // sampled is a line of sample's output.
@@ -49,7 +50,7 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 	asked, waiting := 0, 0
 	w := bufio.NewWriter(out)
 	draw := func() error {
-		failed = sampleTo(ctx, m, reqs, w)
+		failed = sampleTo(ctx, m, o.Sum, reqs, w)
 		reqs, waiting = nil, 0
 		return failed
 	}
@@ -87,11 +88,11 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 }
 
 // sampleTo draws the completions of requests and writes a line for each.
-func sampleTo(ctx context.Context, m *model.Model, reqs []sample.Request, w *bufio.Writer) error {
+func sampleTo(ctx context.Context, m *model.Model, sum *Sum, reqs []sample.Request, w *bufio.Writer) error {
 	if len(reqs) == 0 {
 		return nil
 	}
-	all, err := sampleRequests(ctx, m, reqs)
+	all, err := sampleRequests(ctx, m, sum, reqs)
 	if err != nil {
 		return err
 	}
@@ -135,14 +136,14 @@ func withoutEnd(c sample.Completion) []int {
 }
 
 // sampleRequests runs requests on an engine just large enough for them.
-func sampleRequests(ctx context.Context, m *model.Model, reqs []sample.Request) ([][]sample.Completion, error) {
+func sampleRequests(ctx context.Context, m *model.Model, sum *Sum, reqs []sample.Request) ([][]sample.Completion, error) {
 	longest, widest, total := 0, 1, 0
 	for _, r := range reqs {
 		longest = max(longest, len(r.Prompt)+r.MaxTokens)
 		widest = max(widest, r.N)
 		total += max(1, r.N)
 	}
-	e, err := sample.NewEngine(m, sample.Options{Sequences: max(widest, min(total, SequencesAtOnce)), Context: longest})
+	e, err := sum.NewEngine(m, sample.Options{Sequences: max(widest, min(total, SequencesAtOnce)), Context: longest})
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func TestSampleBatches(t *testing.T) {
 		t.Fatalf("%d completions, want %d of %d lines", len(got), o.N, lines)
 	}
 	last := sample.Request{Prompt: []int{26, 335}, N: o.N, MaxTokens: 1, Sampling: o.Sampling, Stream: maxWaiting} // the second batch
-	all, err := sampleRequests(t.Context(), m, []sample.Request{last})
+	all, err := sampleRequests(t.Context(), m, nil, []sample.Request{last})
 	if err != nil {
 		t.Fatal(err)
 	}

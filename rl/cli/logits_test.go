@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/fixtures"
+)
+
+// TestLogits: a sum of logits draws and is measured: of one model it is that model, to the bit, halves of one
+// are a whole, and another sum is neither. What cannot be added is told with what is accepted.
+func TestLogits(t *testing.T) {
+	one, two := newTiny(t, 1), newTiny(t, 2)
+	rows := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(rows, []byte(`{"question":"1+1=","answer":"2"}`+"\n"+`{"question":"2+3=","answer":"5"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	drawn := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := rlzero(t, append([]string{"sample", "--prompt", "1+1=", "--n", "3", "--max-tokens", "6", "--json", "--device", "ref"}, args...)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return stdout
+	}
+	measured := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := rlzero(t, append([]string{"eval", "--data", rows, "--verifier", "number", "--n", "8", "--k", "1", "--max-tokens", "40", "--json", "--device", "ref"}, args...)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return stdout
+	}
+	both := []string{"--with", "b=" + two, one}
+	sum := func(formula string, args []string) []string { return append([]string{"--logits", formula}, args...) }
+	alone := [2]string{drawn(one), drawn(two)}
+	if alone[0] == alone[1] {
+		t.Fatal("the two models say the same")
+	}
+	for formula, want := range map[string]string{"b": alone[1]} {
+		if got := drawn(sum(formula, both)...); got != want {
+			t.Errorf("%s draws\n%swant\n%s", formula, got, want)
+		}
+	}
+	if got := drawn(sum("(policy + a)/2", []string{"--with", "a=" + one, one})...); got != alone[0] {
+		t.Errorf("two halves draw\n%swant\n%s", got, alone[0])
+	}
+	if got := drawn(sum("policy + b", both)...); got == alone[0] || got == alone[1] {
+		t.Errorf("the sum draws what one says: %s", got)
+	}
+	if got, want := measured(sum("b", both)...), measured(two); got != want || measured(one) == want {
+		t.Errorf("measured %s, want %s", got, want)
+	}
+	run := newTiny(t, 3) // beside whose weights stands the recipe of a run
+	if err := os.WriteFile(filepath.Join(run, "recipe.toml"), []byte("base = \"unir\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := rlzero(t, "sample", "--prompt", "1", "--max-tokens", "1", "--device", "ref", run); code != 0 || !strings.Contains(stderr, `the policy alone. It learned by the sum guided, logits = "frozen + policy"`) {
+		t.Errorf("%d %s", code, stderr)
+	}
+	chat := fixtures.ChatModel(t)
+	for _, c := range []struct{ args, want, hint string }{
+		{"--with b=" + two, "--with names a model of --logits, which is not given", "--logits 'policy + 0.5*b'"},
+		{"--logits policy+b", "logits:", "--with NAME=MODEL names another model"},
+		{"--logits 3*policy", "--logits names no model but MODEL", "--temperature"},
+		{"--logits policy*b --with b=" + two, "accepted: a sum of models with factors", ""},
+		{"--logits policy --with b=" + two, "would do nothing: --logits does not name b", ""},
+		{"--logits policy --with policy=" + two, "policy is MODEL; accepted: another name", ""},
+		{"--logits policy+b --with b=" + chat, "--with b: it has logits of ", ""},
+		{"--logits policy+b --with b=nowhere", "--with b: ", ""},
+	} {
+		code, _, stderr := rlzero(t, append([]string{"sample", "--prompt", "1", "--device", "ref", one}, strings.Fields(c.args)...)...)
+		if code == 0 || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, c.hint) {
+			t.Errorf("%s: %d %s\nwant %s and %s", c.args, code, stderr, c.want, c.hint)
+		}
+	}
+}
