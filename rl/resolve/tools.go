@@ -140,16 +140,19 @@ func tried(t world.Tool, source prompts.Source) error {
 const maxDocument = 1 << 20
 
 // documents implements [tools.Documents].
-func documents(data, column string) (texts []string, hash string, err error) {
+func documents(data, column string) (names, texts []string, hash string, err error) {
 	data = filepath.FromSlash(data)
 	if info, err := os.Stat(data); err == nil && info.IsDir() {
-		if texts, hash, err = textsIn(data); err != nil || texts != nil {
-			return texts, hash, err
+		if names, texts, hash, err = textsIn(data); err != nil || texts != nil {
+			return names, texts, hash, err
 		}
+	}
+	if column == "" {
+		return nil, nil, "", fmt.Errorf("%s is no folder with files .txt or .md", data)
 	}
 	d, err := table.Open(data)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	for _, split := range d.Splits() {
 		err := d.Each(split, func(_ int, row table.Row) error {
@@ -165,21 +168,21 @@ func documents(data, column string) (texts []string, hash string, err error) {
 			return nil
 		})
 		if err != nil {
-			return nil, "", err
+			return nil, nil, "", err
 		}
 	}
 	if texts == nil {
-		return nil, "", fmt.Errorf("%s has no documents", data)
+		return nil, nil, "", fmt.Errorf("%s has no documents", data)
 	}
 	hash, err = d.Hash()
-	return texts, hash, err
+	return nil, texts, hash, err
 }
 
 // textsIn are the texts of a folder in the order of their names, each one document; nil: it has none.
-func textsIn(dir string) (texts []string, hash string, err error) {
+func textsIn(dir string) (names, texts []string, hash string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	whole := sha256.New()
 	for _, e := range entries {
@@ -191,10 +194,10 @@ func textsIn(dir string) (texts []string, hash string, err error) {
 			err = errors.New(e.Name() + " is not UTF-8 text")
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, nil, "", err
 		}
-		texts = append(texts, string(text))
+		names, texts = append(names, e.Name()), append(texts, string(text))
 		fmt.Fprintf(whole, "%x  %s\n", sha256.Sum256(text), e.Name())
 	}
-	return texts, hex.EncodeToString(whole.Sum(nil)), nil
+	return names, texts, hex.EncodeToString(whole.Sum(nil)), nil
 }

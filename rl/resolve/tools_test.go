@@ -128,6 +128,35 @@ func TestToolDocuments(t *testing.T) {
 	}
 }
 
+// TestPages: pages have the names of their files, and are those of a folder alone.
+func TestPages(t *testing.T) {
+	dir, _ := rowsWithTool(t, "")
+	pages := func(data string) (*Opened, error) {
+		r, err := calling(dir, "[[task.tool]]\ntool = \"browse\"\noptions = {data = \""+data+"\"}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Open(r, nil)
+	}
+	o, err := pages("docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := o.Tools[0].Open(t.Context(), verify.Problem{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if a, err := s.Call(t.Context(), json.RawMessage(`{"to":"1.md"}`)); err != nil || a.Text != "the cat sat" || len(o.Recipe.Task.Tools[0].SHA256) != 64 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for _, data := range []string{"table", "rows.jsonl", "none"} {
+		if _, err := pages(data); err == nil || !strings.Contains(err.Error(), "is no folder with files .txt or .md") {
+			t.Errorf("pages of %s: %v", data, err)
+		}
+	}
+}
+
 // FuzzToolTurns: whatever a policy of a small vocabulary says, it is told something that it can read, or its
 // episode is over and scored.
 func FuzzToolTurns(f *testing.F) {

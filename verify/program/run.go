@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/js"
 	"github.com/rlzero/rlzero/verify/program/internal/sqlite"
+	"github.com/rlzero/rlzero/verify/program/internal/wasm"
 )
 
 // Limits are those of a program that runs without tests. They mean what the options of the verifiers of
@@ -54,6 +57,42 @@ func RunJavaScript(before []string, program string, l Limits) (Ran, error) {
 	return twice(func() (Ran, bool, error) {
 		report, err := javascriptPool.Do(js.Task{Before: before, Program: program, Time: o.processorTime(), Memory: o.MemoryMB << 20, Output: o.OutputKB << 10}, o.clock())
 		return reported(report, err)
+	})
+}
+
+// Runtime is an interpreter in WebAssembly, as the options of code:wasm name one.
+type Runtime struct {
+	Path   string   // of its module
+	Folder string   // that it may read, as /: its library; "": nothing
+	Argv   []string // its arguments, in which {program} is the program
+}
+
+// Check is an error if the runtime is not there, or never gets the program.
+func (r Runtime) Check() error {
+	if !slices.ContainsFunc(r.Argv, func(arg string) bool { return strings.Contains(arg, programMark) }) {
+		return fmt.Errorf("option argv is %q: one of them has to hold %s", r.Argv, programMark)
+	}
+	if _, err := os.Stat(r.Path); err != nil {
+		return fmt.Errorf("option runtime: %w", err)
+	}
+	return nil
+}
+
+// argv are the arguments for a program.
+func (r Runtime) argv(program string) []string {
+	all := make([]string, len(r.Argv))
+	for i, arg := range r.Argv {
+		all[i] = strings.ReplaceAll(arg, programMark, program)
+	}
+	return all
+}
+
+// RunWasm runs a program in a runtime. The error is as that of RunPython.
+func RunWasm(program string, r Runtime, l Limits) (Ran, error) {
+	o := l.options()
+	task := wasm.Task{Runtime: r.Path, Folder: r.Folder, Argv: r.argv(program), Time: o.processorTime(), Memory: o.MemoryMB << 20, Output: o.OutputKB << 10}
+	return twice(func() (Ran, bool, error) {
+		return reported(wasmPool.Do(task, readyTime+o.clock()))
 	})
 }
 

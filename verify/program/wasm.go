@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,14 +82,11 @@ func newWasm(raw json.RawMessage) (verify.Verifier, error) {
 		}
 		return v, nil
 	}
-	if !slices.ContainsFunc(v.Argv, func(arg string) bool { return strings.Contains(arg, programMark) }) {
-		return nil, fmt.Errorf("option argv is %q: one of them has to hold %s", v.Argv, programMark)
-	}
-	if _, err := os.Stat(v.Runtime); err != nil {
-		return nil, fmt.Errorf("option runtime: %w", err)
-	}
-	return v, nil
+	return v, v.runtime().Check()
 }
+
+// runtime is that of the options.
+func (v module) runtime() Runtime { return Runtime{Path: v.Runtime, Folder: v.Folder, Argv: v.Argv} }
 
 // Check implements [verify.Checker].
 func (v module) Check(row verify.Problem) error {
@@ -142,10 +137,7 @@ func (v module) Judge(row verify.Problem, completion string) (_ verify.Verdict, 
 	}
 	ready := time.Duration(0)
 	if v.Runtime != "" {
-		ready, task.Argv = readyTime, nil
-		for _, arg := range v.Argv {
-			task.Argv = append(task.Argv, strings.ReplaceAll(arg, programMark, strings.TrimPrefix(s.setup+"\n"+program, "\n")))
-		}
+		ready, task.Argv = readyTime, v.runtime().argv(strings.TrimPrefix(s.setup+"\n"+program, "\n"))
 	} else if task.Module, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(program), "")); err != nil {
 		return verify.Reject(program, rule, "the block is not a module in base64: %v", err), true
 	}

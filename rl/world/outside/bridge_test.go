@@ -26,7 +26,7 @@ func bridge(t *testing.T, python, library string, arguments ...string) Command {
 	if err := os.WriteFile(file, []byte(Bridge(library)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Command{Words: append([]string{python, file}, arguments...), Env: []string{"PYTHONPATH"}}
+	return Command{Words: append([]string{python, file}, arguments...), Env: []string{"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}}
 }
 
 // line is a reply as the tests compare it.
@@ -87,6 +87,7 @@ func TestBridges(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PYTHONPATH", folder)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	tested := map[string]bool{}
 	for _, x := range []struct {
 		library   string
@@ -218,6 +219,7 @@ func TestRealBridges(t *testing.T) {
 	}
 	folder := t.TempDir()
 	t.Setenv("PYTHONPATH", folder)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	for name, text := range map[string]string{"doubles.py": doubles, "echo_server.py": echo} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

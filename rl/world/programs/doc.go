@@ -3,7 +3,8 @@
 //
 //	python       cells in the box: not pure, as a program sees the clock
 //	javascript   cells in QuickJS: not pure, as the time that a cell takes is limited
-//	sql          queries on the database of a row, which is only read: not pure, for the same reason
+//	wasm         programs for an interpreter that is a WebAssembly module: not pure, for the same reason
+//	sql          queries on the database of a row, which is only read: not pure, likewise
 //
 // A cell runs after the cells before it that did not fail, in a new interpreter: what a session knows is
 // the text of its cells. So nothing lives between two calls, and a session that is lost is made again from

@@ -1,7 +1,11 @@
 package programs
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -174,6 +178,46 @@ func TestSQL(t *testing.T) {
 	})
 	if _, err := sql.Open(t.Context(), verify.Problem{Metadata: map[string]json.RawMessage{}}); err == nil || !strings.Contains(err.Error(), "the row has no database") {
 		t.Errorf("a row without a database: %v", err)
+	}
+}
+
+// printer is a WebAssembly module that prints its second argument.
+const printer = "AGFzbQEAAAABEgNgAn9/AX9gBH9/f38Bf2AAAAJFAhZ3YXNpX3NuYXBzaG90X3ByZXZpZXcxCGFyZ3NfZ2V0AAAWd2FzaV9zbmFwc2hvdF9wcmV2aWV3MQhmZF93cml0ZQABAwIBAgUDAQABBxMCBl9zdGFydAACBm1lbW9yeQIACkoBSABBgBBBgCAQABpBAEGEECgCADYCAAJAA0BBhBAoAgBBBCgCAGotAABFDQFBBEEEKAIAQQFqNgIADAALC0EBQQBBAUEIEAEaCw=="
+
+// TestWasm: a program is an argument of the module; one that is no module is the tool's fault, not the policy's.
+func TestWasm(t *testing.T) {
+	data, err := base64.StdEncoding.DecodeString(printer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "printer.wasm")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wasm := made(t, "wasm", func(o tools.Options) {
+		m := o.(*moduleOptions)
+		m.Runtime, m.Argv, m.OutputKB = path, []string{"printer", "{program}!"}, 1
+	})
+	if err := wasm.Test(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plays(t, sessionOf(t, wasm, verify.Problem{}), []turn{{"7*8", "7*8!"}, {strings.Repeat("x", 2000), "!prints more than"}, {"", "!code is missing"}})
+	if err := os.WriteFile(path, []byte("no module"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := made(t, "wasm", func(o tools.Options) { o.(*moduleOptions).Runtime, o.(*moduleOptions).MemoryMB = path, 99 })
+	if err := broken.Test(t.Context()); !errors.Is(err, world.ErrUnable) {
+		t.Errorf("a file that is no module: %v", err)
+	}
+	o := defaultModule()
+	if o.Validate() == nil {
+		t.Error("a tool without a module is accepted")
+	}
+	if o.Runtime = filepath.Join(t.TempDir(), "none.wasm"); o.Validate() != nil {
+		t.Error("the disk is read where options are checked")
+	}
+	if _, _, err := o.Make(nil); err == nil {
+		t.Error("a module that is not there is accepted")
 	}
 }
 

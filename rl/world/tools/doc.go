@@ -1,5 +1,6 @@
 // Package tools has the tools of this program, which implement [world.Tool].
 //
+//	browse       pages with links
 //	calculator   exact arithmetic
 //	files        files of a row, in memory
 //	search       documents by the words of a query

@@ -59,7 +59,7 @@ func (o *searchOptions) Make(documents Documents) (world.Tool, string, error) {
 	if o.Row != "" {
 		return rowSearch{column: o.Row, show: o.Show}, "", nil
 	}
-	texts, hash, err := documents(o.Data, o.Column)
+	_, texts, hash, err := documents(o.Data, o.Column)
 	if err != nil {
 		return nil, "", err
 	}

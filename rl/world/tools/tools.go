@@ -20,8 +20,9 @@ type Options interface {
 	Make(documents Documents) (t world.Tool, hash string, err error)
 }
 
-// Documents reads the texts of a folder or of a column of a data file, and hashes them.
-type Documents func(data, column string) (texts []string, hash string, err error)
+// Documents reads the texts of a folder, which have names, or of a column of a data file, and hashes them. Without
+// a column a folder is accepted alone.
+type Documents func(data, column string) (names, texts []string, hash string, err error)
 
 // Entry describes a tool.
 type Entry struct {
