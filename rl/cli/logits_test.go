@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 // TestLogits: a sum of logits draws and is measured: of one model it is that model, to the bit, halves of one
@@ -54,7 +55,11 @@ func TestLogits(t *testing.T) {
 		t.Errorf("measured %s, want %s", got, want)
 	}
 	run := newTiny(t, 3) // beside whose weights stands the recipe of a run
-	if err := os.WriteFile(filepath.Join(run, "recipe.toml"), []byte("base = \"unir\"\n"), 0o600); err != nil {
+	r, err := recipe.Load("unir", nil)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(run, recipe.File), []byte(r.Resolved()), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := rlzero(t, "sample", "--prompt", "1", "--max-tokens", "1", "--device", "ref", run); code != 0 || !strings.Contains(stderr, `the policy alone. It learned by the sum guided, logits = "frozen + policy"`) {
