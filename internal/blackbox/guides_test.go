@@ -52,6 +52,7 @@ var shorter = []struct{ printed, run string }{
 	{"rlzero train lora-math", "rlzero train lora-math" + fewLoRA},
 	{"rlzero train judged.toml", "rlzero train judged.toml" + fewLoRA},
 	{"rlzero train --run runs/guess", "rlzero train --run runs/guess" + fewLoRA},
+	{"rlzero train --run runs/sums", "rlzero train --run runs/sums --set stage.warm-up.hold_steps=1 --set stage.warm-up.decay_steps=1 --set stage.warm-up.batch_size=2" + fewLoRA},
 	{"--run runs/math lora-math", "--run runs/math lora-math" + fewLoRA},
 	{"task.data=FILE lora-math", "task.data=problems.jsonl lora-math" + fewLoRA},
 	{"model.path=DIR", "model.path=SmolLM2-135M-Instruct"},
