@@ -34,7 +34,7 @@ func TestTools(t *testing.T) {
 		{episode, "tool = \"calculator\"\noptions = {digits = 9}\n[[task.tool]]\ntool = \"calculator\"\nname = \"exact\"", ""},
 		{episode, `tool = "search"` + "\n" + `options = {data = "docs", show = 2}`, ""},
 		{episode, `tool = "calculater"`, `r.toml:9:1: task.tool.0.tool = "calculater" is not known; did you mean calculator? (rlzero tools lists them all)`},
-		{episode, `name = "x"`, `r.toml:8:8: task.tool.x has no tool; accepted: mcp = the command of a server, or tool = one of calculator`},
+		{episode, `name = "x"`, `r.toml:8:8: task.tool.x has no tool; accepted: mcp = the command of a server, or tool = one of browse, calculator`},
 		{episode, `tool = "calculator"` + "\n" + `opts = {}`, `r.toml:10:1: unknown key task.tool.0.opts; known here: tool, name, mcp`},
 		{episode, `tool = "calculator"` + "\n" + `options = {digit = 7}`, `unknown key task.tool.0.options.digit; did you mean digits?`},
 		{episode, `tool = "calculator"` + "\n" + `options = {digits = 0}`, `task.tool.0.options.digits = 0 is out of range; accepted: a whole number from 1 to 400`},
