@@ -84,33 +84,14 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		b.skip("step", what, untrained(b.Dtype))
 		return nil
 	}
-	c, err := cast.Open(r, from, b.Device)
+	l, err := openLoop(b, opened, from, index)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(opened.Recipe))
-	if err != nil {
-		return err
-	}
-	if from == "" {
-		c.Policy.Model.Config.EOS = nil // every completion runs to its full length
-	}
-	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer, Record: train.NewRecord(r)}
-	if parts.Collector, err = train.NewCollector(&resolve.Opened{Recipe: r, Source: opened.Source, Tools: opened.Tools, World: opened.World}, c, renderer, nil); err != nil {
-		return err
-	}
-	measuring := *parts.Collector
-	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, &measuring); err != nil {
-		return err
-	}
-	stage, err := train.New(parts, index)
-	if err != nil {
-		return err
-	}
+	defer l.close()
 	shortest, phases := math.Inf(1), map[string]float64{}
 	for i := range stepRepeats + 1 {
-		e, err := stage.Step(ctx, train.Position{Stage: index, Step: i, Total: i})
+		e, err := l.step(ctx)
 		if err != nil {
 			return err
 		}
@@ -121,7 +102,66 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 	}
 	out := result(b.Device, "step", what, shortest, "s")
 	out.Phases = phases
-	out.againstTRL(trlStep(preset, c.Policy.Model.Config), c.Policy.Model.Config.Dtype)
+	out.againstTRL(trlStep(preset, l.cast.Policy.Model.Config), l.cast.Policy.Model.Config.Dtype)
 	b.Emit(out)
 	return nil
 }
+
+// loop is an rl stage of a recipe, step after step.
+type loop struct {
+	cast   *cast.Cast
+	judges []recipe.Judging
+	stage  train.Stage
+	at     train.Position // of the next step
+}
+
+// openLoop opens the stage of an index, with the model of a folder; "": random weights, and completions that run to
+// their full length.
+func openLoop(b Bench, opened *resolve.Opened, from string, index int) (*loop, error) {
+	r := opened.Recipe
+	c, err := cast.Open(r, from, b.Device)
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{cast: c, judges: r.Judges(), at: train.Position{Stage: index}}
+	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(r))
+	if err == nil {
+		if from == "" {
+			c.Policy.Model.Config.EOS = nil
+		}
+		err = l.begin(opened, renderer)
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// begin makes the stage.
+func (l *loop) begin(opened *resolve.Opened, renderer *prompts.Renderer) error {
+	r := opened.Recipe
+	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: l.cast, Prompts: renderer, Record: train.NewRecord(r)}
+	var err error
+	if parts.Collector, err = train.NewCollector(&resolve.Opened{Recipe: r, Source: opened.Source, Tools: opened.Tools, World: opened.World}, l.cast, renderer, nil); err != nil {
+		return err
+	}
+	measuring := *parts.Collector
+	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, &measuring); err != nil {
+		return err
+	}
+	if err = l.cast.Begin(r, l.at.Stage); err != nil {
+		return err
+	}
+	l.stage, err = train.New(parts, l.at.Stage)
+	return err
+}
+
+// step does the next step.
+func (l *loop) step(ctx context.Context) (*train.Event, error) {
+	e, err := l.stage.Step(ctx, l.at)
+	l.at.Step, l.at.Total = l.at.Step+1, l.at.Total+1
+	return e, err
+}
+
+func (l *loop) close() { l.cast.Close() }

@@ -20,7 +20,7 @@ import (
 
 var benchDtypes = []string{string(hf.F32), string(hf.BF16), string(hf.Q8), string(hf.Q4)}
 
-const benchNames = "matmul|decode|prefill|train|groups|step|growth|profile|all"
+const benchNames = "matmul|decode|prefill|train|groups|step|models|growth|profile|all"
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
@@ -39,11 +39,15 @@ func benchCommand() *cli.Command {
             phases. Without --preset and --from, also of other models, with
             random weights. Where TRL was measured with a step of that size,
             on another machine, the line says so
+   models   seconds of such a step of --preset with a second model of the
+            policy's size, in turns with the step without one: a teacher, a
+            head or two answers as judge, influences; and what a judge takes
+            that is asked about all completions of a step together
    growth   seconds of such a step over lengths, group sizes, numbers of
             prompts and models, compared with what theory predicts from the
             first
    profile  milliseconds of each kernel in an update, a prompt and decoding
-   all      all of these but growth and profile
+   all      all of these but models, growth and profile
 
 The two sides of a comparison are measured in turns. decode prints medians, and the quartiles
 of their ratio; the others print the best of several repetitions.
@@ -63,8 +67,8 @@ Examples:
    rlzero bench profile --small
    rlzero bench decode --large --dtype bf16 --only 0.5B`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
-			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step runs"},
-			&cli.StringFlag{Name: "from", Usage: "Hugging Face `FOLDER` of the model that step starts from, such as a checkpoint; without it, random weights and completions of full length"},
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step and models run"},
+			&cli.StringFlag{Name: "from", Usage: "Hugging Face `FOLDER` of the model that step and models start from, such as a checkpoint; without it, random weights and completions of full length"},
 			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
@@ -192,6 +196,10 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 				return err
 			}
 			return measured(d, bench.Steps)
+		},
+		"models": func(d gpu.Device) error {
+			b.Device = d
+			return bench.Models(c.Context, b, c.String("preset"), c.String("from"))
 		},
 		"profile": each(bench.Profile),
 	}

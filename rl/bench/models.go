@@ -1,0 +1,199 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/panel"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// modelTurns is how often a step with a use of a model and one without are done in turns, at least.
+const modelTurns = 8
+
+// modelUse is a use of a second model, of the policy's size, in a step of reinforcement learning.
+type modelUse struct {
+	name   string
+	models string // tables of the recipe
+	before string // stages before the one that is measured, which are not done
+	reward string
+	judge  string // options of a verifier "judge" called says; "": there is none
+	method string // keys of the stage's algorithm
+}
+
+// modelUses are those whose price Models measures, after the step without any.
+func modelUses() []modelUse {
+	return []modelUse{
+		{name: "no other model", reward: "random"},
+		{name: "a teacher's log-probs", models: "[models.other]\ncopy = \"policy\"\n", reward: "random", method: "penalty = \"0.001*square(logp - other)/2\"\n"},
+		{name: "a head as judge", models: "[models.other]\ncopy = \"policy\"\nhead = true\n", before: trainsHead, reward: "random + 0.001*says", judge: `read = "head"`},
+		{name: "the probabilities of two answers", models: "[models.other]\ncopy = \"policy\"\n", reward: "random + 0.001*says", judge: asksTwo},
+		{name: "influences of tokens", reward: "random", method: "advantage = \"a = reward - group_mean(reward); a*(1 + 0.001*influence(reward))\"\n"},
+	}
+}
+
+// trainsHead is a stage that trains a head: without one before it, a head of zeros would be refused.
+const trainsHead = "[[stage]]\nname = \"head\"\nkind = \"rl\"\ntrains = \"other\"\nsteps = 1\neval_every = 0\nreward = \"random\"\n[stage.algorithm]\npreset = \"pointwise\"\n"
+
+// asksTwo are the options of a judge that reads the probabilities of two answers, which every task with numbers can write.
+const asksTwo = `source = "{question}{completion}", read = {1 = 1, 2 = 0}`
+
+// recipe is that of a preset with the use in its stage of a name.
+func (u modelUse) recipe(preset *recipe.Recipe, stage string, set []string) (*recipe.Recipe, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "base = %q\n%s", preset.Name, u.models)
+	for i := range preset.Stages {
+		if preset.Stages[i].Name == stage {
+			b.WriteString(u.before)
+		}
+		fmt.Fprintf(&b, "[[stage]]\nname = %q\n", preset.Stages[i].Name)
+		if preset.Stages[i].Name != stage {
+			b.WriteString("skip = true\n")
+			continue
+		}
+		fmt.Fprintf(&b, "reward = %q\neval_every = 0\nsteps = 1000000\n", u.reward)
+		if u.judge != "" {
+			fmt.Fprintf(&b, "[[stage.verifier]]\nname = \"says\"\nverifier = \"judge\"\noptions = {model = \"other\", %s}\n", u.judge)
+		}
+		if u.method != "" {
+			fmt.Fprintf(&b, "[stage.algorithm]\n%s", u.method)
+		}
+	}
+	return recipe.Parse("bench models", b.String(), set)
+}
+
+// Models measures what a second model of the policy's size costs a step of a preset, in turns with the step without
+// it, and what asking a judge about all completions of a step together saves. from is as for [Step]. Of random weights a
+// judge can read few completions: their words need not be those of a text. set changes keys of the preset, PATH=VALUE.
+func Models(ctx context.Context, b Bench, preset, from string, set ...string) error {
+	if from != "" {
+		set = append(set, "model.path="+from)
+	}
+	p, err := recipe.Load(preset, set)
+	if err != nil {
+		return err
+	}
+	of := slices.IndexFunc(p.Stages, func(st recipe.Stage) bool { return st.Kind == recipe.KindRL })
+	if of < 0 {
+		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
+	}
+	st := &p.Stages[of]
+	size := fmt.Sprintf("%s, %d x %d", preset, st.PromptsPerStep, st.GroupSize)
+	uses := modelUses()
+	var plain *loop
+	for _, u := range uses {
+		what := size + ", " + u.name
+		if plain != nil && b.leaves(what) {
+			continue
+		}
+		r, err := u.recipe(p, st.Name, set)
+		if err != nil {
+			return err
+		}
+		opened, err := resolve.Open(r, b.Told)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		index := func(s recipe.Stage) bool { return s.Name == st.Name }
+		l, err := openLoop(b, opened, from, slices.IndexFunc(r.Stages, index))
+		if err != nil {
+			return err
+		}
+		defer l.close()
+		if plain == nil {
+			plain = l
+			continue
+		}
+		if err := l.against(ctx, b, plain, what); err != nil {
+			return err
+		}
+		if u.judge == asksTwo {
+			if err := l.together(ctx, b, size+", questions together"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// against measures a step beside one without another model.
+func (l *loop) against(ctx context.Context, b Bench, plain *loop, what string) error {
+	step := func(l *loop) func() error {
+		return func() error { _, err := l.step(ctx); return err }
+	}
+	if err := errors.Join(step(plain)(), step(l)()); err != nil { // the first ones compile
+		return err
+	}
+	times, err := inTurns(modelTurns, 0, step(l), step(plain))
+	if err != nil {
+		return err
+	}
+	r := result(b.Device, "models", what, median(times[0]), "s")
+	r.inTurnsWith("without", times[0], times[1])
+	b.Emit(r)
+	return nil
+}
+
+// inTurnsWith is what a result was measured in turns with.
+func (r *Result) inTurnsWith(baseline string, own, other []float64) {
+	ratios := make([]float64, len(own))
+	for i := range ratios {
+		ratios[i] = own[i] / other[i]
+	}
+	r.Baseline, r.BaselineValue, r.Turns = baseline, median(other), len(ratios)
+	r.Ratio, r.RatioLow, r.RatioHigh = median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)
+}
+
+// together measures a judge that is asked about all completions of a step at once beside one that is asked about one
+// after the other.
+func (l *loop) together(ctx context.Context, b Bench, what string) error {
+	if b.leaves(what) {
+		return nil
+	}
+	e, err := l.step(ctx)
+	if err != nil {
+		return err
+	}
+	var groups, apart []rollout.Group
+	for i := range e.Completions {
+		c := &e.Completions[i]
+		if c.Sample == 0 {
+			groups = append(groups, *c.From)
+		}
+		apart = append(apart, rollout.Group{Problem: c.From.Problem, Paths: []rollout.Path{{Text: c.Path().Text}}})
+	}
+	p := &panel.Panel{Models: l.cast.Judge, Off: true}
+	j := l.judges[0]
+	run := func(groups ...rollout.Group) error { _, err := p.Judge(ctx, j.Judge, groups); return err }
+	if err := run(groups...); err != nil {
+		return err
+	}
+	asked := p.Take().Questions
+	if asked < len(apart)/2 {
+		b.skip("models", what, fmt.Sprintf("the judge can read %d of %d completions: random weights write no text (--from MODEL)", asked, len(apart)))
+		return nil
+	}
+	times, err := inTurns(modelTurns/2, 0, func() error { return run(groups...) }, func() error {
+		for i := range apart {
+			if err := run(apart[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r := result(b.Device, "models", what, median(times[0]), "s")
+	r.inTurnsWith("one by one", times[0], times[1])
+	r.Detail = fmt.Sprintf("%d questions", asked)
+	b.Emit(r)
+	return nil
+}

@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// TestModelUses: each use is a recipe of the preset in which the stage asks what the use says, and the first asks
+// nobody.
+func TestModelUses(t *testing.T) {
+	for _, preset := range []string{"countdown-tiny", "chain-sum-tiny"} {
+		p, err := recipe.Load(preset, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, u := range modelUses() {
+			r, err := u.recipe(p, "rl", nil)
+			if err != nil {
+				t.Errorf("%s, %s: %v", preset, u.name, err)
+				continue
+			}
+			st := &r.Stages[slices.IndexFunc(r.Stages, func(st recipe.Stage) bool { return st.Name == "rl" })]
+			reads := slices.ContainsFunc(st.Facts(), func(fact string) bool { return fact == "influence(reward)" })
+			if asks := st.Asks("other"); (asks || reads) != (i > 0) || st.PromptsPerStep != p.Stages[len(p.Stages)-1].PromptsPerStep || st.Skip || (u.judge != "") != (len(r.Judges()) == 1) {
+				t.Errorf("%s, %s: it asks another model: %t", preset, u.name, asks)
+			}
+		}
+	}
+}
+
+// TestInTurnsWith: a ratio is the median of those of the turns, and not that of the medians.
+func TestInTurnsWith(t *testing.T) {
+	var r Result
+	r.inTurnsWith("without", []float64{1, 4, 9}, []float64{1, 2, 3})
+	if r.Ratio != 2 || r.RatioLow > 2 || r.RatioHigh < 2 || r.Turns != 3 || r.BaselineValue != 2 || r.Baseline != "without" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestModels: each use is measured in turns with a step without it. Random weights write no text, so a judge has
+// nothing to be asked about together.
+func TestModels(t *testing.T) {
+	var got []Result
+	b := Bench{Device: device(t), Emit: func(r Result) { got = append(got, r) }}
+	err := Models(t.Context(), b, "countdown-tiny", "", "model.layers=1", "model.width=32", "model.heads=1", "model.mlp=32", "stage.rl.prompts_per_step=2", "stage.rl.group_size=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(modelUses()) {
+		t.Errorf("%d results: %+v", len(got), got)
+	}
+	for _, r := range got {
+		if together := strings.HasSuffix(r.Case, "questions together"); !strings.HasPrefix(r.Case, "countdown-tiny, 2 x 2, ") || (r.Skipped != "") != together || !together && (r.Turns < modelTurns || !(r.Value > 0) || r.RatioLow > r.Ratio || r.Ratio > r.RatioHigh) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
