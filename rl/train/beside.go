@@ -77,7 +77,7 @@ func (b *beside) learn(a *Asked) error {
 		return err
 	}
 	lr := b.stage.LearningRate(a.At.Step)
-	made, m, err := b.once(v, lr)
+	made, m, err := b.once(v, lr, b.stage.ValueLearningRate(a.At.Step))
 	if err != nil || made == nil {
 		return err
 	}

@@ -156,8 +156,8 @@ func (c *course) finish() (*Event, error) {
 }
 
 // once makes one update from the completions of rows, all together, in their order. Where
-// keep leaves none, there is no update, and the batch is nil.
-func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
+// keep leaves none, there is no update, and the batch is nil. A head that it trains learns at a rate of its own.
+func (s *learner) once(v *Valued, lr, headLR float64) (*batch, measured, error) {
 	b, err := s.whole(v)
 	if err != nil {
 		return nil, measured{}, err
@@ -171,7 +171,7 @@ func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
 	}
 	h := optimizer(v.stage.Optimizer, lr)
 	if slices.Contains(s.reads, "score") { // else the head is one that other stages train
-		h.ValueLR = lr
+		h.ValueLR = headLR
 	}
 	if m.norm, err = b.apply(h); err != nil {
 		return b, m, err

@@ -68,7 +68,7 @@ func (s *rowStage) learn(at Position, cs []Completion, lr float64) (*batch, meas
 	if err != nil {
 		return nil, measured{}, err
 	}
-	return s.once(v, lr)
+	return s.once(v, lr, lr)
 }
 
 // inRow says in which row of the data an error was found.
