@@ -103,10 +103,9 @@ var doesNotAct = map[string]string{
 	"acereason updates_per_rollout":              "few groups of programs differ: one update takes them all",
 	"guru reward":                                "its engine and the task agree on every program",
 	"gain-rl algorithm.state.middle":             slowLevel,
-	"latent-trajectory algorithm.sense":          "it is read by the metrics alone",
-	"self-certainty algorithm.power":             "as self-certainty reward",
 	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
+	"self-prm reward":                            "as self-certainty reward",
 }
 
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
@@ -115,6 +114,11 @@ var staysPut = map[string]string{
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"reward-math trains":       "as cooper",
 	"qwen-math trains":         "as cooper",
+	"rnd learn":                "as oreal",
+	"mrmbench trains":          "as cooper",
+	"early-rejection trains":   "as cooper",
+	"grounded-prm trains":      "as cooper",
+	"grounded-prm tree":        "as prorag",
 	"prorag trains":            "as cooper",
 	"prorag tree":              "the method of its stage reads nodes",
 	"reasoning-vectors trains": "the formula of a model names who learns there",
@@ -122,7 +126,7 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -130,6 +134,9 @@ var stubs = map[string]string{"spct": "def reward(row, completion):\n    return 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
 const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`
+
+// calculatorTask is easyTask with a tool.
+const calculatorTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, calls = "tags", episode = {turns = 2, tokens = 64}, settings = {terms = 3, max_number = 3, max_total = 6, careless = 0.5, brief = 1.0}, tool = [{tool = "calculator", options = {digits = 2}, shown = "{id}", shown_share = 0.5}]}`
 
 // easyOnes are problems of worlds and mixtures that a tiny model learns the form of in a moment. They stand in for
 // those of recipes with these tasks, by the task, or by the recipe that needs others; the models begin from the recipe
@@ -143,7 +150,8 @@ var easyOnes = map[string]struct{ from, task string }{
 	"countdown_search":  {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"order-of-rows":     {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"climb":             {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
-	"latent-trajectory": {"chain-sum-tiny", easyTask}, // of two layers
+	"latent-trajectory": {"chain-sum-tiny", easyTask},                                                                                                                                                        // of two layers
+	"self-prm":          {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.1}}`}, // with a solution and a verdict
 	"rooms":             {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
 	"library":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
 	"reseek":            {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, judged = true, lies = 0.3}}`},
@@ -155,6 +163,8 @@ var easyOnes = map[string]struct{ from, task string }{
 	"masksearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
 	"routerag":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, routes = true}}`},
 	"adasearch":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 4, known = 2, noise = 3, turns = 3, searched = 0.5}}`},
+	"grpo-tcr":          {"calculator-tiny", calculatorTask},
+	"datarus":           {"calculator-tiny", calculatorTask},
 	"behavior-priming":  {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 }
 
@@ -162,7 +172,7 @@ var easyOnes = map[string]struct{ from, task string }{
 // model that knows the form of answers and is right now and then. It then puts back, one at a
 // time, the keys of the stages and the parts and numbers of their methods that differ from the
 // recipe that it begins from: the weights must differ after one of the steps, or the key does
-// nothing. Nothing is evaluated or written, and the first difference ends a run. In all of these
+// nothing; of recipes about evaluation their own metrics may differ. Nothing is evaluated or written, and the first difference ends a run. In all of these
 // steps sampler and trainer must agree to the bit (acting.exact).
 func TestActs(t *testing.T) {
 	if testing.Short() {
@@ -192,7 +202,7 @@ func TestActs(t *testing.T) {
 			must(t, err)
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
-			a := &acting{t: t, dev: dev, name: p.Name, full: full, first: first, moved: map[string]bool{}, unneeded: unneeded}
+			a := &acting{t: t, dev: dev, name: p.Name, field: p.Field, full: full, first: first, moved: map[string]bool{}, unneeded: unneeded}
 			easy := full.Task.Name
 			if easyOnes[p.Name].task != "" {
 				easy = p.Name
@@ -251,6 +261,7 @@ type acting struct {
 	t     *testing.T
 	dev   gpu.Device
 	name  string
+	field string
 	sets  []string
 	first map[string][]rollout.Segment // what the models of the start have drawn, by model and request
 
@@ -463,12 +474,22 @@ func (a *acting) course(other []string, sets ...string) []string {
 			a.exact(event.Metrics)
 			collector.Sampler = own
 			n := len(course)
-			if course = append(course, a.hash(r.parts.Cast.Policy)); n < len(other) && course[n] != other[n] {
+			if course = append(course, a.hash(r.parts.Cast.Policy)+a.measured(event.Metrics)); n < len(other) && course[n] != other[n] {
 				return course
 			}
 		}
 	}
 	return course
+}
+
+// measured is what the metrics of a recipe's own say, if it is about what they measure.
+func (a *acting) measured(row metrics.Row) string {
+	if a.field != "evaluation" {
+		return ""
+	}
+	own := maps.Clone(row)
+	maps.DeleteFunc(own, func(name string, _ float64) bool { return !strings.HasPrefix(name, "my/") })
+	return fmt.Sprint(own)
 }
 
 // said is the hash of some completions by whoever has the place of the policy, with their log-probs.
