@@ -77,6 +77,30 @@ func TestKill(t *testing.T) {
 		want, length := played.undisturbed(t)
 		killed(t, played, max(1, kills/4), rng, want, length)
 	})
+	t.Run("seats", func(t *testing.T) { // games against earlier policies, whose weights are a part of the checkpoints
+		games := program
+		games.recipe = "nim-tiny"
+		games.sets = []string{"task.eval_problems=5", "stage.rl.eval_problems=5", "stage.rl.eval_every=3", "stage.rl.group_size=4", "stage.warm-up.test_every=99",
+			`models={past = {copy = "policy", renew = 4}, older = {copy = "policy", renew = 4, renew_first = 2}}`, `stage.rl.seats.second=["past", "older", "random"]`,
+			"stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
+		want, length := games.undisturbed(t)
+		if !strings.Contains(want["completions.jsonl"], `"against":"older"`) {
+			t.Fatal("nobody plays an earlier policy")
+		}
+		killed(t, games, max(1, kills/4), rng, want, length)
+	})
+	t.Run("propose", func(t *testing.T) { // problems that the policy writes, which are in no data
+		written := program
+		written.recipe = "chain-sum-tiny"
+		written.sets = []string{"task.max_prompt_tokens=10", "task.eval_problems=5", "stage.rl.eval_problems=5", "stage.rl.eval_every=3", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=1",
+			"stage.warm-up.test_every=99", `stage.warm-up.propose={say = ">{question}"}`, `stage.rl.propose={say = ">{question}", count = 4, reward = "task.valid*(1 - task) + 0.1*random"}`,
+			"stage.warm-up.optimizer.lr=0.01", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
+		want, length := written.undisturbed(t)
+		if !strings.Contains(want["completions.jsonl"], `"seat":"proposer"`) || !strings.Contains(want["completions.jsonl"], `"seat":"solver"`) {
+			t.Fatal("nobody writes problems, or solves them")
+		}
+		killed(t, written, max(1, kills/4), rng, want, length)
+	})
 	t.Run("rows", func(t *testing.T) { // that the run makes, a model writes, and later steps draw
 		made := program
 		made.sets = []string{`stage.rl.make=[{rows = "drawn", where = "not right(task)", row = {question = "{question}", answer = "{answer}", numbers = "{row.numbers}", target = "{row.target}"}},

@@ -29,6 +29,7 @@ const (
 	Rows                            // which made rows a step draws
 	Propose                         // problems that the policy writes
 	Player                          // what players without a model do in the seats of games
+	Opponent                        // who plays a seat of a problem's games
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

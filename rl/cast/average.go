@@ -78,7 +78,7 @@ func (a *average) follow(share float64) error {
 }
 
 func (a *average) renew(step int) error {
-	if a.spec == nil || a.spec.Renew == 0 || step%a.spec.Renew != 0 {
+	if a.spec == nil || !a.spec.Renews(step) {
 		return nil
 	}
 	return a.weights.Reset()

@@ -7,6 +7,7 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/seq"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -19,7 +20,7 @@ type reference struct {
 	model  *model.Model
 	policy *model.Model
 	file   string
-	every  int // steps after which it is made again; 0: only when a stage begins
+	spec   *recipe.Member // nil: it is made only when a stage begins
 }
 
 // openReference opens the reference. Where an adapter is trained it is the policy with the
@@ -32,17 +33,14 @@ func openReference(o opening) (member, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reference{scoring: scoring{scorer: o.policy.trainer.NewScorer(m, false)}, model: m, policy: o.policy.Model, file: o.file(referenceFile)}
-	if o.spec != nil {
-		r.every = o.spec.Renew
-	}
+	r := &reference{scoring: scoring{scorer: o.policy.trainer.NewScorer(m, false)}, model: m, policy: o.policy.Model, file: o.file(referenceFile), spec: o.spec}
 	return r, nil
 }
 
 func (r *reference) begin() error { return r.model.CopyFrom(r.policy) }
 
 func (r *reference) renew(step int) error {
-	if r.every == 0 || step%r.every != 0 {
+	if r.spec == nil || !r.spec.Renews(step) {
 		return nil
 	}
 	return r.begin()

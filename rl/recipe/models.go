@@ -59,6 +59,10 @@ type Member struct {
 	// the copy is made again after every so many steps of a stage; 0: only when a stage begins
 	Renew int `toml:"renew" of:"copy" range:"[0,1000000000]" unit:"steps"`
 
+	// with renew: the step of a stage after which it is made again for the first time; 0: renew. Copies
+	// with other such steps are a pool of earlier policies
+	RenewFirst int `toml:"renew_first" of:"copy" range:"[0,1000000000]" unit:"steps"`
+
 	// the copy moves this share of the way to the model that is trained, at each update of a stage of kind
 	// rl: a moving average; 0: it stays
 	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
@@ -104,6 +108,12 @@ func (m Member) Variant() string {
 		return "logits"
 	}
 	return "path"
+}
+
+// Renews says whether a copy is made again after a step of a stage.
+func (m Member) Renews(step int) bool {
+	first := cmp.Or(m.RenewFirst, m.Renew)
+	return m.Renew > 0 && step >= first && (step-first)%m.Renew == 0
 }
 
 // ModelNames are the names of the models that have a table in [models], sorted.
@@ -322,6 +332,9 @@ func (d decoder) models(r *Recipe) {
 		}
 		if m.Renew > 0 && m.Follow > 0 {
 			d.Fail(at.With("renew"), "models.%s.renew = %d does not go with follow = %v: a copy stays until it is made again, or moves at each update", name, m.Renew, m.Follow)
+		}
+		if m.RenewFirst > 0 && m.Renew == 0 {
+			d.Fail(at.With("renew_first"), "models.%s.renew_first = %d would do nothing without renew", name, m.RenewFirst)
 		}
 		d.headed(name, m, at)
 		if m.Weights != "" {

@@ -421,8 +421,9 @@ type Stage struct {
 	// who plays the seats of a task that has several (rlzero tasks says which), such as {first = "policy",
 	// second = "past"}. policy: the policy, which learns from all its seats, those of each seat in a group of
 	// their own; NAME: a model of [models], such as an earlier policy, a copy with renew; best, random: players
-	// that need no model. A seat that is left out is the policy's. The member row.seat of a group's row is its
-	// seat. Without the key the policy has one seat, and a partner of the task plays the others; evaluations
+	// that need no model; ["past", "older", "random"]: one of these, drawn for each problem, whose name the member
+	// row.against of a group's row has. A seat that is left out is the policy's. The member row.seat of a
+	// group's row is its seat. Without the key the policy has one seat, and a partner of the task plays the others; evaluations
 	// are always played so
 	Seats map[string]any `toml:"seats" in:"rl" of:"seats"`
 

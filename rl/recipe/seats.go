@@ -31,25 +31,47 @@ func (t Task) Seats() []string {
 // Sits says whether several seats of the stage's task are played, each by who the stage says.
 func (s *Stage) Sits() bool { return len(s.Seats) > 0 }
 
-// SeatBy is who plays a seat: policy, best, random, or a model of [models].
-func (s *Stage) SeatBy(seat string) string {
-	if by, given := s.Seats[seat].(string); given {
-		return by
+// SeatBy are those who play a seat: policy, best, random, or models of [models]. Of several one is drawn for each
+// problem.
+func (s *Stage) SeatBy(seat string) []string {
+	switch by := s.Seats[seat].(type) {
+	case string:
+		return []string{by}
+	case []any:
+		var pool []string
+		for _, one := range by {
+			if name, text := one.(string); text {
+				pool = append(pool, name)
+			}
+		}
+		return pool
 	}
-	return PolicyModel
+	return []string{PolicyModel}
+}
+
+// Pooled says whether a seat of the stage is played by one of several.
+func (s *Stage) Pooled() bool {
+	for _, by := range s.Seats {
+		if pool, list := by.([]any); list && len(pool) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Learned are the seats of a task that the policy plays in the stage.
 func (s *Stage) Learned(t Task) []string {
-	return slices.DeleteFunc(slices.Clone(t.Seats()), func(seat string) bool { return s.SeatBy(seat) != PolicyModel })
+	return slices.DeleteFunc(slices.Clone(t.Seats()), func(seat string) bool { return !slices.Equal(s.SeatBy(seat), []string{PolicyModel}) })
 }
 
 // seatedBy are the models that play seats of a stage.
 func (s *Stage) seatedBy() []string {
 	var out []string
 	for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
-		if by := s.SeatBy(seat); !s.Skip && !slices.Contains([]string{PolicyModel, BestPlayer, RandomPlayer}, by) {
-			out = append(out, by)
+		for _, by := range s.SeatBy(seat) {
+			if !s.Skip && !slices.Contains([]string{PolicyModel, BestPlayer, RandomPlayer}, by) {
+				out = append(out, by)
+			}
 		}
 	}
 	return out
@@ -61,7 +83,7 @@ func (r *Recipe) Seats(model string) iter.Seq[string] {
 		for i := range r.Stages {
 			s := &r.Stages[i]
 			for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
-				if !s.Skip && s.SeatBy(seat) == model && !yield(fmt.Sprintf("stage.%d.seats.%s", i, seat)) {
+				if !s.Skip && slices.Contains(s.SeatBy(seat), model) && !yield(fmt.Sprintf("stage.%d.seats.%s", i, seat)) {
 					return
 				}
 			}
@@ -85,13 +107,22 @@ func (d decoder) seats(r *Recipe, s *Stage, at settings.Path) {
 			d.Fail(q, "task %s has no seat %q%s", r.Task.label(), seat, settings.DidYouMean(seat, known, ""))
 			continue
 		}
-		by, text := s.Seats[seat].(string)
-		if !text {
-			d.Fail(q, "%s = %v is no name; accepted: policy, best, random, or a model of [models]", d.Name(q), s.Seats[seat])
-			continue
+		pool, several := s.Seats[seat].([]any)
+		if !several {
+			pool = []any{s.Seats[seat]}
 		}
-		if err := r.player(s, by); err != nil {
-			d.Fail(q, "%s = %q: %w", d.Name(q), by, err)
+		if len(pool) == 0 {
+			d.Fail(q, "%s = [] leaves nobody to play it; accepted: policy, best, random, or a model of [models], or several but policy", d.Name(q))
+		}
+		for _, one := range pool {
+			by, text := one.(string)
+			if !text {
+				d.Fail(q, "%s = %v is no name; accepted: policy, best, random, or a model of [models], or several but policy", d.Name(q), one)
+			} else if several && by == PolicyModel {
+				d.Fail(q, "%s: a seat is learned in every game or in none; accepted in a list: best, random, models of [models]", d.Name(q))
+			} else if err := r.player(s, by); err != nil {
+				d.Fail(q, "%s = %q: %w", d.Name(q), by, err)
+			}
 		}
 	}
 	if len(s.Learned(r.Task)) == 0 {

@@ -8,6 +8,21 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 )
 
+// TestRenews: a copy is made again after every so many steps, from a first one on.
+func TestRenews(t *testing.T) {
+	for m, want := range map[Member][]int{{}: nil, {Renew: 3}: {3, 6, 9}, {Renew: 4, RenewFirst: 1}: {1, 5, 9}, {Renew: 2, RenewFirst: 5}: {5, 7, 9}} {
+		var got []int
+		for step := 1; step < 10; step++ {
+			if m.Renews(step) {
+				got = append(got, step)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("renew %d from %d on: after %v, want %v", m.Renew, m.RenewFirst, got, want)
+		}
+	}
+}
+
 // TestSeats: a stage says who plays each seat of its task; a seat that it leaves out is the policy's, and a model that
 // plays is one that the recipe uses.
 func TestSeats(t *testing.T) {
@@ -16,7 +31,7 @@ func TestSeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := &r.Stages[len(r.Stages)-1]
-	if !st.Sits() || st.SeatBy("first") != PolicyModel || st.SeatBy("second") != "past" || !st.Asks("past") || r.FirstUse("past") != len(r.Stages)-1 {
+	if !st.Sits() || !slices.Equal(st.SeatBy("first"), []string{PolicyModel}) || !slices.Equal(st.SeatBy("second"), []string{"past"}) || !st.Asks("past") || r.FirstUse("past") != len(r.Stages)-1 {
 		t.Errorf("%+v", st.Seats)
 	}
 	if w := r.Writers(); len(w) != 1 || w[0].Model != "past" || w[0].Room != r.Task.MaxPromptTokens+r.MaxDrawn(st) {
@@ -43,7 +58,12 @@ func TestSeatFaults(t *testing.T) {
 		{"grid", `first = "policy"`, nil, "stage.rl.seats needs a task with several seats, and grid has none", ""},
 		{"nim", `secnd = "policy"`, nil, `x.toml:12:1: task nim has no seat "secnd"; did you mean second?`, ""},
 		{"tictactoe", `first = "policy"`, nil, `task tictactoe has no seat "first"; known here: x, o`, ""},
-		{"nim", `second = 3`, nil, "x.toml:12:1: stage.rl.seats.second = 3 is no name; accepted: policy, best, random, or a model of [models]", ""},
+		{"nim", `second = 3`, nil, "x.toml:12:1: stage.rl.seats.second = 3 is no name; accepted: policy, best, random, or a model of [models], or several but policy", ""},
+		{"nim", `second = []`, nil, "x.toml:12:1: stage.rl.seats.second = [] leaves nobody to play it", ""},
+		{"nim", `second = ["best", 3]`, nil, "stage.rl.seats.second = 3 is no name", ""},
+		{"nim", `second = ["best", "besst"]`, nil, `stage.rl.seats.second = "besst": nobody of this name plays; did you mean best?`, ""},
+		{"nim", `second = ["best", "policy"]`, nil, "stage.rl.seats.second: a seat is learned in every game or in none; accepted in a list: best, random, models of [models]", ""},
+		{"nim", `second = "was"`, []string{`models.was={copy = "policy", renew_first = 2}`}, "models.was.renew_first = 2 would do nothing without renew", ""},
 		{"nim", `second = "besst"`, nil, `stage.rl.seats.second = "besst": nobody of this name plays; did you mean best?`, `a table [models.past] with copy = "policy" and renew`},
 		{"nim", `second = "ref"`, nil, "the reference is asked for log-probs; give a model that plays a name of its own", ""},
 		{"nim", `second = "was"`, []string{`models.was={copy = "policy", prompt = "{question}"}`}, "who plays reads what its seat reads; take prompt out of [models.was]", ""},

@@ -62,6 +62,8 @@ type Completion struct {
 
 	Seat string `json:"seat,omitempty"` // that the policy played: in an episode of several seats, whose prompt is what the seat was asked, or of a stage whose problems it writes: proposer or solver
 	Game int    `json:"game,omitempty"` // number of the episode in the step, from 1: its seats have the same
+
+	Against string `json:"against,omitempty"` // who was drawn to play the other seat
 }
 
 // Node is a part of a completion in a tree: what the policy wrote up to where some completions go on

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -71,7 +72,9 @@ func inSeats(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) []verify
 	}
 	out := make([]verify.Problem, len(rows))
 	for i, row := range rows {
-		out[i] = rollout.InSeat(row, seats[i%len(seats)])
+		if out[i] = rollout.InSeat(row, seats[i%len(seats)]); st.Pooled() {
+			out[i].Metadata[rollout.MemberAgainst] = json.RawMessage(`"someone"`)
+		}
 	}
 	return out
 }

@@ -19,13 +19,44 @@ type Seat struct {
 	Name   string
 	By     Concurrent   // draws its turns, which nobody learns; nil: the policy does
 	Player world.Player // takes them without a model; nil: a model does
+	Pool   []Opponent   // one of them, drawn for each problem, plays it in place of By and Player; nil: nobody is drawn
+
+	drawn string // the opponent's name; "": nobody was drawn
+}
+
+// Opponent is one of those who may play a seat.
+type Opponent struct {
+	Name   string // in rows of the groups of the other seats
+	By     Concurrent
+	Player world.Player
 }
 
 // Learned says whether the turns of the seat are the policy's.
-func (s Seat) Learned() bool { return s.By == nil && s.Player == nil }
+func (s Seat) Learned() bool { return s.By == nil && s.Player == nil && s.Pool == nil }
 
-// MemberSeat is the member of a row that has the name of the seat, in the groups of that seat.
-const MemberSeat = "seat"
+// Members of the rows of groups of a seat.
+const (
+	MemberSeat    = "seat"    // its name
+	MemberAgainst = "against" // who was drawn to play the other seat; there is none if nobody was
+)
+
+// seated are the seats of a problem's games: they are compared with each other, so all have the same opponents.
+func (c *Collector) seated(key random.Key) []Seat {
+	seats := slices.Clone(c.Seats)
+	var dice *random.Rand
+	for i := range seats {
+		s := &seats[i]
+		if s.Pool == nil {
+			continue
+		}
+		if dice == nil {
+			dice = c.Episodes.Dice(key, random.Opponent)
+		}
+		by := s.Pool[dice.Between(0, len(s.Pool)-1)]
+		s.By, s.Player, s.drawn = by.By, by.Player, by.Name
+	}
+	return seats
+}
 
 // sitting has the machinery of episodes play a world of several seats.
 type sitting struct{ world.Seated }
@@ -65,12 +96,16 @@ func (c *Collector) playSeats(ctx context.Context, starts []Start, n int, params
 			g.table.leave()
 		}
 	}()
+	var seats []Seat // of the problem's games
 	for i := range games {
 		start := &starts[i/n]
 		k := key
 		k.Stream += uint32(i)
+		if i%n == 0 {
+			seats = c.seated(k)
+		}
 		g := &game{table: &episode{Episodes: &of, dice: k, problem: start.Problem}}
-		for at, s := range c.Seats {
+		for at, s := range seats {
 			k.Stream = key.Stream + uint32((i/n*len(c.Seats)+at)*n+i%n)
 			e := &episode{Episodes: c.Episodes, number: i, params: params, key: k, problem: start.Problem}
 			one := &seated{Seat: s, episode: e, sat: Sat{Game: i + 1}}
@@ -266,6 +301,11 @@ func InSeat(row verify.Problem, seat string) verify.Problem {
 // seatOf is the group of a seat in the games of a problem.
 func seatOf(start Start, games []*game, at int) Group {
 	g := Group{Problem: InSeat(start.Problem, games[0].seats[at].Name)}
+	for i, s := range games[0].seats {
+		if i != at && s.drawn != "" {
+			g.Problem.Metadata[MemberAgainst], _ = json.Marshal(s.drawn)
+		}
+	}
 	for _, played := range games {
 		if s := played.seats[at]; s.turns > 0 {
 			g.add(-1, s.episode)

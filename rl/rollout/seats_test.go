@@ -71,6 +71,42 @@ func (repeats) Play(history []world.Message, dice *random.Rand) string {
 	return fmt.Sprintf("%s%d", history[len(history)-1].Text, dice.Between(3, 3))
 }
 
+// TestPool: of several opponents one is drawn for each problem, whose games are compared with each other. Its name is in
+// the row of the other seat's group.
+func TestPool(t *testing.T) {
+	w := &telling{turns: 3}
+	var encoded []string
+	col := playing(w, 3, 9, nil, &encoded)
+	col.Seats = []Seat{{Name: "l"}, {Name: "r", Pool: []Opponent{{Name: "a", By: shouts{}}, {Name: "b", Player: repeats{}}}}}
+	problems := make([]verify.Problem, 24)
+	for i := range problems {
+		problems[i] = verify.Problem{ID: fmt.Sprint(i), Question: "q"}
+	}
+	groups, err := col.Collect(t.Context(), problems, 3, Params{Temperature: 1, MaxTokens: 8}, random.Key{Purpose: random.Sample})
+	if err != nil || len(groups) != len(problems) {
+		t.Fatal(len(groups), err)
+	}
+	drawn := map[string]int{}
+	for _, g := range groups {
+		against, _ := g.Problem.Text(MemberAgainst)
+		drawn[against]++
+		for _, p := range g.Paths {
+			for _, said := range p.Sat.Heard {
+				if strings.HasSuffix(said.Text, "3") != (against == "b") { // as repeats ends
+					t.Errorf("against %s it heard %q", against, said.Text)
+				}
+			}
+		}
+	}
+	if drawn["a"] < 6 || drawn["b"] < 6 || drawn["a"]+drawn["b"] != len(problems) { // less by chance once in 150 seeds
+		t.Errorf("opponents of %d problems: %v", len(problems), drawn)
+	}
+	again, err := col.Collect(t.Context(), problems[:1], 3, Params{Temperature: 1, MaxTokens: 8}, random.Key{Purpose: random.Sample})
+	if err != nil || string(again[0].Problem.Metadata[MemberAgainst]) != string(groups[0].Problem.Metadata[MemberAgainst]) {
+		t.Errorf("drawn again: %s, %v", again[0].Problem.Metadata, err)
+	}
+}
+
 // TestSeats: each seat that the policy plays is a group of its own, whose paths hold what that seat read and what it
 // wrote, drawn in streams that no other seat has; what others wrote is in no group and no view.
 func TestSeats(t *testing.T) {

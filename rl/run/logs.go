@@ -176,10 +176,11 @@ func (l *logs) lineOf(e event, c *train.Completion, learned train.Lesson) record
 	}
 	v := c.Verdict()
 	nodes, branch := treeOf(c.From, c.Sample, l.pieces)
-	prompt, seat, game := c.From.Problem.Question, c.Origin.Seat, 0
+	prompt, seat, against, game := c.From.Problem.Question, c.Origin.Seat, "", 0
 	if sat := c.Path().Sat; sat != nil {
 		prompt, game = cmp.Or(sat.Asked, prompt), sat.Game
 		seat, _ = c.From.Problem.Text(rollout.MemberSeat)
+		against, _ = c.From.Problem.Text(rollout.MemberAgainst)
 	}
 	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
@@ -187,7 +188,7 @@ func (l *logs) lineOf(e event, c *train.Completion, learned train.Lesson) record
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
 		Origin: originOf(&c.Origin), Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit), Truth: truth,
-		Nodes: nodes, Branch: branch, Seat: seat, Game: game,
+		Nodes: nodes, Branch: branch, Seat: seat, Game: game, Against: against,
 	}
 }
 

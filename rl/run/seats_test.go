@@ -16,9 +16,11 @@ func TestSeatsResume(t *testing.T) {
 	warm := []string{"model.width=32", "model.head_dim=16", "model.mlp=48", "stage.warm-up.batch_size=8", "stage.warm-up.optimizer.lr=0.01", "stage.warm-up.checkpoint_every=70", "stage.warm-up.hold_steps=100", "stage.warm-up.test_every=99"}
 	past := []string{`models.past={copy = "policy", renew = 2}`, "stage.rl.seats.second=past", "stage.rl.reward=random"}
 	for name, sets := range map[string][]string{
-		"self":   {"stage.rl.algorithm.advantage=own*(reward - group_mean(reward)) + 0.1*if(row.seat == \"first\", reward - b, b)", "stage.rl.algorithm.state={b = {start = 0.5, by = \"row.seat\", next = \"0.9*b + 0.1*step_mean(reward)\"}}", "stage.rl.reward=brief = if(tokens < 4, 1, 0); task + 0.1*brief + 0.1*random"},
-		"past":   past,
-		"ahead":  append([]string{"stage.rl.lag=1"}, past...),
+		"self":  {"stage.rl.algorithm.advantage=own*(reward - group_mean(reward)) + 0.1*if(row.seat == \"first\", reward - b, b)", "stage.rl.algorithm.state={b = {start = 0.5, by = \"row.seat\", next = \"0.9*b + 0.1*step_mean(reward)\"}}", "stage.rl.reward=brief = if(tokens < 4, 1, 0); task + 0.1*brief + 0.1*random"},
+		"past":  past,
+		"ahead": append([]string{"stage.rl.lag=1"}, past...),
+		"pool": {`models={past = {copy = "policy", renew = 4}, older = {copy = "policy", renew = 4, renew_first = 2}}`, `stage.rl.seats.second=["past", "older", "best"]`,
+			`stage.rl.algorithm.state={b = {start = 0.5, by = "row.against", next = "0.9*b + 0.1*step_mean(reward)"}}`, "stage.rl.algorithm.advantage=reward - b", "stage.rl.reward=task + 0.1*random"},
 		"random": {"stage.rl.seats.first=random", "stage.rl.reward=task + sum(turn_reward)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,9 +42,10 @@ func TestSeatsResume(t *testing.T) {
 					t.Fatalf("resumed from checkpoint %d of %d:\n%s", keep, len(all), shown)
 				}
 			}
-			seats := map[string]int{}
+			seats, against := map[string]int{}, map[string]bool{}
 			must(t, record.Each(filepath.Join(base, record.CompletionsFile), func(n int, c record.Completion) error {
 				seats[c.Seat]++
+				against[c.Against] = true
 				own, others := 0, 0
 				for _, turn := range c.Turns {
 					switch turn.By {
@@ -62,6 +65,9 @@ func TestSeatsResume(t *testing.T) {
 			}))
 			if (seats["second"] > 0) != (name == "self" || name == "random") || (seats["first"] > 0) != (name != "random") || seats[""] > 0 {
 				t.Errorf("completions of %v", seats)
+			}
+			if pool := name == "pool"; against[""] == pool || against["older"] != pool {
+				t.Errorf("against %v", against)
 			}
 			for _, row := range metricRows(t, base, "reward/mean") {
 				if name != "ahead" && (row["policy/mismatch_kl"] != 0.0 || row["policy/equal"] != row["policy/compared"] || row["policy/compared"] == 0.0) {

@@ -17,19 +17,27 @@ func (d *drawer) seat(p Parts) error {
 	collector := *d.collector
 	task := &p.Recipe.Task
 	for _, name := range task.Seats() {
-		s := rollout.Seat{Name: name}
-		switch by := d.whole.SeatBy(name); by {
-		case recipe.PolicyModel:
-		case recipe.BestPlayer:
-			s.Player = task.Episodic().Best()
-		case recipe.RandomPlayer:
-			s.Player = task.Episodic().Random()
-		default:
-			player, err := p.Cast.Player(by)
-			if err != nil {
-				return err
+		var pool []rollout.Opponent
+		for _, by := range d.whole.SeatBy(name) {
+			o := rollout.Opponent{Name: by}
+			switch by {
+			case recipe.PolicyModel:
+			case recipe.BestPlayer:
+				o.Player = task.Episodic().Best()
+			case recipe.RandomPlayer:
+				o.Player = task.Episodic().Random()
+			default:
+				player, err := p.Cast.Player(by)
+				if err != nil {
+					return err
+				}
+				o.By = player
 			}
-			s.By = player
+			pool = append(pool, o)
+		}
+		s := rollout.Seat{Name: name, Pool: pool}
+		if len(pool) == 1 {
+			s = rollout.Seat{Name: name, By: pool[0].By, Player: pool[0].Player}
 		}
 		collector.Seats = append(collector.Seats, s)
 	}
