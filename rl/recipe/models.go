@@ -78,8 +78,9 @@ type Member struct {
 	Label string `toml:"label" of:"path"`
 
 	// a question in place of the policy's own, with members of the row in braces, such as "{question} The
-	// answer is {answer}.": the model scores the policy's tokens after it. A completion for which it is
-	// longer than max_prompt_tokens has no such log-prob; for stages of kind rl; "": the policy's prompt
+	// answer is {answer}.": the model scores the policy's tokens after it, and its head learns from them after
+	// it. A completion for which it is longer than max_prompt_tokens has no such log-prob or score; for stages
+	// of kind rl; "": the policy's prompt
 	Prompt string `toml:"prompt"`
 }
 
@@ -571,7 +572,7 @@ func (d decoder) prompted(r *Recipe, st *Stage) {
 			d.Fail(p, "models.%s.prompt does not go with a task that is played in turns", name)
 		case st.shows(name):
 			d.Fail(p, "models.%s.prompt: formulas of stage %s read hidden states of %s, which are those after the policy's prompt; give them a model without a prompt", name, st.Name, name)
-		case slices.ContainsFunc(st.Texts(), func(a reward.Ask) bool { return a.Model == name }):
+		case slices.ContainsFunc(st.Texts(), func(a reward.Ask) bool { return a.Model == name && !a.Head }):
 			d.Fail(p, "models.%s.prompt: the reward of stage %s asks %s about texts, which stand after the policy's prompt; give it a model without a prompt", name, st.Name, name)
 		}
 	}

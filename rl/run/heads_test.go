@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -277,5 +278,39 @@ func TestStepRows(t *testing.T) {
 	text = strings.Replace(pairsText, `preset = "bradley_terry"`, `preset = "step_labels"`, 1)
 	if _, err := chatRun(t, filepath.Join(t.TempDir(), "run"), start, data, text, false); err == nil || !strings.Contains(err.Error(), "the row has no steps with labels, which the loss reads") {
 		t.Errorf("rows without steps: %v", err)
+	}
+}
+
+// TestHeadPrompt: a head learns and scores after its own prompt. The policy's prompt, written out, gives the same head;
+// another one gives another, and the reward is then what the fact of its name says too.
+func TestHeadPrompt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains three times")
+	}
+	dev := tester(t)
+	heads := map[string][]byte{}
+	for _, prompt := range []string{"", "{question}", "{answer} {question}"} {
+		dir, text := t.TempDir(), scoredRun
+		if prompt != "" {
+			text = strings.Replace(text, "head = true\n", "head = true\nprompt = \""+prompt+"\"\n", 1)
+		}
+		must(t, trainText(t, dev, dir, text, false, "task.max_prompt_tokens=40"))
+		data, err := os.ReadFile(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", 5+3+3), filepath.FromSlash(recipe.MemberHead("rm"))))
+		must(t, err)
+		heads[prompt] = data
+		if alerts, err := os.ReadFile(filepath.Join(dir, record.AlertsFile)); err != nil || bytes.Contains(alerts, []byte(`"bits"`)) {
+			t.Errorf("prompt %q: %v, alerts %s", prompt, err, alerts)
+		}
+		for _, row := range metricRows(t, dir, "my/same") {
+			if row["my/same"] != 1.0 {
+				t.Errorf("prompt %q, step %v: %v of the rewards are what the fact says", prompt, row["step"], row["my/same"])
+			}
+		}
+	}
+	if !bytes.Equal(heads[""], heads["{question}"]) {
+		t.Error("the policy's prompt, written out, gives another head")
+	}
+	if bytes.Equal(heads[""], heads["{answer} {question}"]) {
+		t.Error("a prompt of its own changes nothing of what a head learns")
 	}
 }

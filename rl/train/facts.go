@@ -450,27 +450,34 @@ func labels(x subject, _ string) (formula.Column, error) {
 
 func ofModel(fact string) supplier {
 	return supplier{fact: fact, known: asked, columns: one(func(x subject, fact string) (formula.Column, error) {
-		if prompt := x.recipe.Models[fact].Prompt; prompt != "" {
-			return x.after(prompt, fact)
+		if x.recipe.Models[fact].Prompt != "" {
+			return x.after(fact)
 		}
 		rows, err := x.models.Supply(fact, column(x.cs, func(c *Completion) rollout.View { return c.View }))
 		return formula.Column{Level: formula.Token, V: slices.Concat(rows...)}, err
 	})}
 }
 
+// prompted is the prompt that a model has of its own for a problem, or why there is none.
+func (f *facts) prompted(problem verify.Problem, model string) (ids []int, lacks string) {
+	ids, err := f.prompts.Asked(problem, f.recipe.Models[model].Prompt)
+	switch most := f.recipe.Task.MaxPromptTokens; {
+	case err != nil:
+		return nil, fmt.Sprintf("models.%s.prompt: %v", model, err)
+	case len(ids) > most:
+		return nil, fmt.Sprintf("models.%s.prompt has %d tokens here; accepted: at most max_prompt_tokens = %d", model, len(ids), most)
+	}
+	return ids, ""
+}
+
 // after is what a model says of the tokens after a prompt of its own.
-func (x subject) after(prompt, model string) (formula.Column, error) {
+func (x subject) after(model string) (formula.Column, error) {
 	var views []rollout.View
 	lacks := make([]string, len(x.cs)) // why there is no such prompt; "": there is
 	for i := range x.cs {
-		c := &x.cs[i]
-		switch ids, err := x.prompts.Asked(c.From.Problem, prompt); {
-		case err != nil:
-			lacks[i] = fmt.Sprintf("models.%s.prompt: %v", model, err)
-		case len(ids) > x.recipe.Task.MaxPromptTokens:
-			lacks[i] = fmt.Sprintf("models.%s.prompt has %d tokens here; accepted: at most max_prompt_tokens = %d", model, len(ids), x.recipe.Task.MaxPromptTokens)
-		default:
-			views = append(views, c.View.After(ids))
+		var ids []int
+		if ids, lacks[i] = x.prompted(x.cs[i].From.Problem, model); lacks[i] == "" {
+			views = append(views, x.cs[i].View.After(ids))
 		}
 	}
 	rows, err := x.models.Supply(model, views)

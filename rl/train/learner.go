@@ -129,8 +129,8 @@ func (c *course) finish() (*Event, error) {
 		c.outdated += float64(version) - c.v.meanVersion()
 		c.tokens += c.found.tokens
 		c.metrics["optim/rows"] += float64(c.s.who.Rows())
-		for _, m := range c.waiting.members {
-			c.metrics["optim/tokens"] += float64(len(m.View.IDs) - 1)
+		for _, v := range c.waiting.read {
+			c.metrics["optim/tokens"] += float64(len(v.IDs) - 1)
 		}
 		made = append(made, record.Update{Update: len(c.done), Groups: c.waiting.groups(), Tokens: c.found.tokens, Loss: c.found.loss, GradNorm: c.found.norm})
 		if err := c.next(); err != nil {
@@ -138,6 +138,11 @@ func (c *course) finish() (*Event, error) {
 		}
 	}
 	c.done.into(c.metrics)
+	if c.s.ownPrompt() != "" { // the trainer has read other prompts than the sampler
+		for _, name := range atFirst {
+			delete(c.metrics, name)
+		}
+	}
 	if c.second != nil {
 		c.second.into(c.metrics)
 		c.tokens += c.second.tokens

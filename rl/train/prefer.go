@@ -126,7 +126,11 @@ func (s *preference) measure(at Position, cs []Completion) (measured, error) {
 	if err != nil || b == nil {
 		return measured{}, err
 	}
-	stats, err := s.Cast.Policy.Forward(b.views())
+	views, err := b.views()
+	if err != nil {
+		return measured{}, err
+	}
+	stats, err := s.Cast.Policy.Forward(views)
 	if err != nil {
 		return measured{}, err
 	}

@@ -94,16 +94,8 @@ func (d *drawer) ask(asks []reward.Ask, cs []reward.Completion) error {
 	}
 	for _, a := range asks {
 		if a.Head {
-			views := make([]rollout.View, len(cs))
-			for i := range cs {
-				views[i] = cs[i].View
-			}
-			said, err := d.models.HeadOf(a.Model, views)
-			if err != nil {
+			if err := d.askHead(a, cs); err != nil {
 				return err
-			}
-			for i, x := range said {
-				cs[i].Asked[a.Column] = reward.Answer{Value: x}
 			}
 			continue
 		}
@@ -144,6 +136,33 @@ func (d *drawer) ask(asks []reward.Ask, cs []reward.Completion) error {
 			for k, x := range a.Of(logprobs) {
 				cs[group[k]].Asked[a.Column] = reward.Answer{Value: x}
 			}
+		}
+	}
+	return nil
+}
+
+// askHead notes what a head says after the last token of each completion, of the policy's prompt or of its own.
+func (d *drawer) askHead(a reward.Ask, cs []reward.Completion) error {
+	var views []rollout.View
+	own := d.recipe.Models[a.Model].Prompt != ""
+	for i := range cs {
+		v := cs[i].View
+		if own {
+			ids, lacks := d.prompted(cs[i].Row, a.Model)
+			if cs[i].Asked[a.Column] = (reward.Answer{Why: lacks}); lacks != "" {
+				continue
+			}
+			v = v.After(ids)
+		}
+		views = append(views, v)
+	}
+	said, err := d.models.HeadOf(a.Model, views)
+	if err != nil {
+		return err
+	}
+	for i := range cs {
+		if cs[i].Asked[a.Column].Why == "" {
+			cs[i].Asked[a.Column], said = reward.Answer{Value: said[0]}, said[1:]
 		}
 	}
 	return nil

@@ -23,9 +23,10 @@ type batch struct {
 	s       *learner
 	v       *Valued
 	u       *algo.Update
-	members []member    // their rows are those of the update's table
-	slopes  [][]float64 // [number in the step] what the loss asks of each token; nil: it was in no update
-	weight  float64     // of the loss in the gradient
+	members []member       // their rows are those of the update's table
+	slopes  [][]float64    // [number in the step] what the loss asks of each token; nil: it was in no update
+	weight  float64        // of the loss in the gradient
+	read    []rollout.View // what the gradient was computed of; nil: it was not yet
 }
 
 // member is a completion of an update.
@@ -36,12 +37,30 @@ type member struct {
 	row    int // in a table
 }
 
-func (b *batch) views() []rollout.View {
+// ownPrompt is the prompt after which a head learns from the completions of a step; "": the policy's.
+func (s *learner) ownPrompt() string {
+	if own := s.recipe.Models[s.stage.Learner()]; own.Head && s.stage.Kind == recipe.KindRL {
+		return own.Prompt
+	}
+	return ""
+}
+
+// views are what the one who learns reads of the completions: the tokens of the policy after its own prompt or the head's.
+func (b *batch) views() ([]rollout.View, error) {
 	var out []rollout.View
 	for _, m := range b.members {
-		out = append(out, m.View)
+		v := m.View
+		if b.s.ownPrompt() != "" {
+			ids, lacks := b.s.prompted(m.From.Problem, b.s.stage.Learner())
+			if lacks != "" {
+				return nil, b.s.blamed(errors.New(lacks))
+			}
+			v = v.After(ids)
+		}
+		out = append(out, v)
 	}
-	return out
+	b.read = out
+	return out, nil
 }
 
 // deal makes the update of some groups of a step, in the order in which they are trained. It is nil
@@ -64,7 +83,7 @@ func (s *learner) deal(v *Valued, groups []int, slopes [][]float64) (*batch, err
 			}
 		}
 	}
-	return &batch{s, v, u, placed(u.Rows, members), slopes, 1}, nil
+	return &batch{s, v, u, placed(u.Rows, members), slopes, 1, nil}, nil
 }
 
 // groups are those with a completion in the batch, in the order of training.
@@ -124,7 +143,11 @@ func failed(err error, lr, clipNorm float64) error {
 // first says that no update came before it in the step, so that the trainer computes what is
 // recorded of the beginning of the step.
 func (b *batch) backward(first bool) (measured, error) {
-	who, views := b.s.who, b.views()
+	who := b.s.who
+	views, err := b.views()
+	if err != nil {
+		return measured{}, err
+	}
 	local, _ := b.s.method.Local()
 	switch {
 	case local:
