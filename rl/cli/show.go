@@ -24,7 +24,8 @@ func showCommand() *cli.Command {
 		Name: "show", Usage: "show the completions of a step, and what they were paid", ArgsUsage: "RUN",
 		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
 completions of one group; equal ones share a line, and episodes are told turn by turn. Below each
-stands what judges said about it: how their answer was read, and what they wrote. Completions that
+stands what judges said about it: how their answer was read, and what they wrote; below all of them
+the rows that the run made of the group. Completions that
 grew as a tree stand below what they share, node by node, each node with the mean reward of the
 completions that go through it. With --tokens, prints what the step taught each token: ▲ more
 likely, ▼ less likely, = clipped; what an episode read stands in brackets. With --calls, prints
@@ -111,7 +112,22 @@ func show(c *cli.Context, dir string) error {
 		return err
 	}
 	showGroup(c.App.Writer, group, said)
-	return nil
+	return showMade(c.App.Writer, dir, group[0])
+}
+
+// showMade prints the rows that the run made of a group.
+func showMade(w io.Writer, dir string, of record.Completion) error {
+	log, err := record.Open(filepath.Join(dir, record.MadeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer log.Close()
+	return record.Lines(log, of.Step, of.Group, func(_ int, m record.Made) error {
+		showRow(w, m)
+		return nil
+	})
 }
 
 // judgementsOf are what judges said about the completions of a group, [sample]; of a run without a

@@ -10,7 +10,7 @@ import (
 )
 
 // TestShowJudgements: a group shows below each completion what judges said about it, and those of the
-// first where several are equal.
+// first where several are equal; and below all of them the rows that were made of it.
 func TestShowJudgements(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, lines ...string) {
@@ -28,6 +28,9 @@ func TestShowJudgements(t *testing.T) {
 		`{"step":3,"stage":"rl","group":1,"sample":0,"verifier":"liked","question":"ac","reading":0.75,"raw":1.5}`,
 		`{"step":3,"stage":"rl","group":1,"sample":0,"verifier":"says","question":"ad","about":"it is short","reading":1,"mass":0.5}`,
 		`{"step":3,"stage":"rl","group":1,"sample":1,"verifier":"said","question":"ae","text":"\u001b[2J well","reading":null,"why":"no match of [0-9]"}`)
+	write(record.MadeFile,
+		`{"step":3,"stage":"rl","rows":"pairs","id":"pairs-1","from":"p7","group":0,"samples":[1,0],"by":"policy@2","seed":1,"row":{"chosen":"5"},"sum":"x"}`,
+		`{"step":3,"stage":"rl","rows":"pairs","id":"pairs-2","from":"p8","group":1,"samples":[0,1],"by":"policy@2","seed":1,"row":{"chosen":"3","rejected":"\u001b[2J4"},"sum":"y"}`)
 	code, out, stderr := rlzero(t, "show", dir, "--group", "1")
 	const want = `step 3 of stage rl, group 1: 1 + 2
   1 x  reward  0.900  advantage  1.000  3
@@ -37,6 +40,11 @@ func TestShowJudgements(t *testing.T) {
   1 x  reward      –  advantage      –  4
        wrong: 4 is not 3
        judge said: cannot be read: no match of [0-9]; it wrote "\x1b[2J well"
+
+pairs-2  step 3 of stage rl, group 1, sample 0 and 1, by policy@2, seed 1
+  from p8
+  chosen: 3
+  rejected: \x1b[2J4
 `
 	if code != 0 || out != want {
 		t.Errorf("%d, %s\n%s\nwant\n%s", code, stderr, out, want)

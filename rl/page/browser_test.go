@@ -297,8 +297,8 @@ func TestReceipt(t *testing.T) {
 	root := shown(t)
 	b := browser.Start(t)
 	url := served(t, root)
-	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 8")
-	if got := text(b, "#receipt"); strings.Count(got, "✓ equal") != 8 || !strings.Contains(got, "heldout.jsonl") || !strings.Contains(got, "Not compared here: 1 checkpoint, the data.") {
+	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 9")
+	if got := text(b, "#receipt"); strings.Count(got, "✓ equal") != 9 || !strings.Contains(got, "heldout.jsonl") || !strings.Contains(got, "Not compared here: 1 checkpoint, the data.") {
 		t.Errorf("the receipt says %q", got)
 	}
 	quiet(t, b, "the receipt")
@@ -308,7 +308,7 @@ func TestReceipt(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(file, append(data, '\n'), 0o644))
 	b.Open("about:blank", "true")
-	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 8")
+	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 9")
 	if got := text(b, "#receipt"); strings.Count(got, "differs") != 1 || strings.Count(got, "no such file") != 1 {
 		t.Errorf("the receipt says %q", got)
 	}
@@ -362,8 +362,8 @@ func TestOneFile(t *testing.T) {
 	for _, s := range append(slices.Clone(screens), "completions?step=31&group=1&tokens=1", "completions?q=7") {
 		visit(b, "#/run/sums-1/"+s)
 		quiet(t, b, s)
-		if got := text(b, "main"); strings.HasSuffix(s, "tokens=1") && (!strings.Contains(got, "liked 0.75 · its head says 1.1") || !strings.Contains(got, "liked 0.5 about") || !strings.Contains(got, "liked cannot be read: ")) {
-			t.Errorf("the group says of its judges %q", got)
+		if got := text(b, "main"); strings.HasSuffix(s, "tokens=1") && (!strings.Contains(got, "liked 0.75 · its head says 1.1") || !strings.Contains(got, "liked 0.5 about") || !strings.Contains(got, "liked cannot be read: ") || !strings.Contains(got, "pairs-31 of samples 0 and 3 by policy@30 · chosen 1 + 7 = 8 · ") || !strings.Contains(got, "labels [1,0]")) {
+			t.Errorf("the group says of its judges and rows %q", got)
 		}
 	}
 	if got := text(b, "main"); !strings.Contains(got, "contain “7”") {
@@ -376,7 +376,7 @@ func TestOneFile(t *testing.T) {
 		t.Errorf("the curves of a file are %+v", drawings)
 	}
 	visit(b, "#/run/sums-1/trust")
-	b.Wait("document.querySelectorAll('#receipt .verdict.right').length === 7")  // all of it fits
+	b.Wait("document.querySelectorAll('#receipt .verdict.right').length === 8")  // all of it fits
 	if got := text(b, "#receipt"); strings.Count(got, "not in this file") != 1 { // heldout.jsonl
 		t.Errorf("the receipt says %q", got)
 	}

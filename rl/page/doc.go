@@ -13,7 +13,7 @@
 // after a resume, is read from its beginning. A run in progress does no work for the page, and the
 // page writes nothing into a run's folder. Only whole lines count.
 //
-// The server computes four things: the index of completions, tokens and judgements, with the bytes and verdicts
+// The server computes four things: the index of completions, tokens, judgements and made rows, with the bytes and verdicts
 // of each step (package record); searches in it; comparisons of recipes, with the intervals of
 // package compare; and the formulas of a recipe. It reads the files from the disk in pieces. A line
 // that is longer than record.MaxBytes is left out, and the screen Machine says so.
@@ -24,7 +24,7 @@
 //	                                  none, every two seconds at least
 //	GET /run/ID/FILE                  a file of a run that Files names or that the receipt has, by range
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl
-//	                                  or judgements.jsonl: of these
+//	                                  judgements.jsonl or rows.jsonl: of these
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see search in index.go
 //	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
 //	GET /run/ID/method.json           what each stage learns by, in formulas
@@ -40,7 +40,7 @@
 // its own (R.paper): the style sheet makes them as wide as their column. Without scripts, a
 // single file shows what still.go has written into it.
 //
-// A single file holds the logs of its runs, but completions, tokens and what judges said only of some steps, spread
+// A single file holds the logs of its runs, but completions, tokens, what judges said and made rows only of some steps, spread
 // evenly over the run. So the counts of a run are right, and its receipt can be checked as far as
 // the file has its logs. The screen Report shows the other screens on one page.
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Room is how many bytes of completions, tokens and judgements a page that is one file has where
+// Room is how many bytes of completions, tokens, judgements and made rows a page that is one file has where
 // nobody says so: it can be sent by mail then.
 const Room = 4 << 20
 

@@ -58,7 +58,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 	if steps == 0 {
 		return
 	}
-	var metrics, timing, completions, tokens, judgements, evaluations, alerts rows
+	var metrics, timing, completions, tokens, judgements, rowsMade, evaluations, alerts rows
 	evaluated := func(step int, accuracy float64) {
 		metrics.add(object{"step": step, "stage": "rl", "eval/pass@1": accuracy, "eval/pass@8": 0.9, "eval/problems": 64, "eval/samples": 8, "eval/mean": accuracy, "eval/mean_low": accuracy - 0.05, "eval/mean_high": accuracy + 0.05, "eval/greedy": accuracy})
 		for i := range 30 {
@@ -103,6 +103,13 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 				}
 			}
 		}
+		if step%10 == 1 {
+			text := func(s string) json.RawMessage { raw, err := json.Marshal(s); must(t, err); return raw }
+			row, err := json.Marshal(record.Made{Step: step, Stage: "rl", Rows: "pairs", ID: fmt.Sprintf("pairs-%d", step), From: hostile[0], Group: 1, Samples: []int{0, 3}, By: fmt.Sprintf("policy@%d", step-1),
+				Row: map[string]json.RawMessage{"chosen": text("1 + 7 = 8"), "rejected": text(hostile[step%len(hostile)]), "labels": json.RawMessage("[1,0]")}})
+			must(t, err)
+			rowsMade.Write(append(row, '\n'))
+		}
 		if step%10 == 0 && step < 60 {
 			metrics.add(object{"step": step, "stage": "rl", "eval/pass@1": accuracy, "eval/pass@8": 0.9, "eval/problems": 32, "eval/samples": 8, "eval/mean": accuracy, "eval/mean_low": accuracy - 0.07, "eval/mean_high": accuracy + 0.07})
 		}
@@ -110,7 +117,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 			alerts.add(object{"step": step, "stage": "rl", "rule": "length", "level": "warning", "seen": "the mean length went from 10.0 to 20.0 tokens", "against": "the mean reward went from 0.4 to 0.4", "why": "completions change their length", "do": "Set a limit"})
 		}
 	}
-	logs := []struct{ name, text string }{{"metrics.jsonl", metrics.String()}, {"completions.jsonl", completions.String()}, {"evaluations.jsonl", ""}, {"tokens.jsonl", tokens.String()}, {"judgements.jsonl", judgements.String()}, {"alerts.jsonl", alerts.String()}}
+	logs := []struct{ name, text string }{{"metrics.jsonl", metrics.String()}, {"completions.jsonl", completions.String()}, {"evaluations.jsonl", ""}, {"tokens.jsonl", tokens.String()}, {"judgements.jsonl", judgements.String()}, {"rows.jsonl", rowsMade.String()}, {"alerts.jsonl", alerts.String()}}
 	if steps == 60 {
 		evaluated(60, end)
 		logs[0].text = metrics.String()

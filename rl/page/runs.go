@@ -18,10 +18,10 @@ import (
 )
 
 // Files are the files of a run that the page shows.
-var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.JudgementsFile, record.AlertsFile, "result.json", "receipt.json"}
+var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.JudgementsFile, record.MadeFile, record.AlertsFile, "result.json", "receipt.json"}
 
 // stepLogs are those of them that are read step by step.
-var stepLogs = []string{record.CompletionsFile, record.TokensFile, record.JudgementsFile}
+var stepLogs = []string{record.CompletionsFile, record.TokensFile, record.JudgementsFile, record.MadeFile}
 
 // held are those that it only holds against the receipt.
 var held = slices.DeleteFunc(slices.Concat([]string{record.HeldOutFile}, record.SomeLogs), func(name string) bool { return slices.Contains(Files, name) })
@@ -40,7 +40,7 @@ type run struct {
 	id, dir string
 	group   string // of runs that differ in their seed alone
 	seed    uint64
-	indexes [3]index // of stepLogs
+	indexes [4]index // of stepLogs
 }
 
 // Run is a run as the page lists it.

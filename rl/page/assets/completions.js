@@ -102,6 +102,8 @@ async function group(el, r, step, lines, params) {
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
   el.append(R.answers(lines, tokens, params, await r.linesOf("judgements.jsonl", step.step)));
+  const made = (await r.linesOf("rows.jsonl", step.step)).filter((o) => o.group === first.group);
+  if (made.length) el.append(rows(made));
   el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
 }
 
@@ -147,6 +149,11 @@ const judged = (all) => (all.length ? R.h("ul", { class: "judgements" }, all.map
   o.reading == null ? "cannot be read: " + R.plain(R.clip(o.why || "", 160)) : R.number(o.reading),
   o.about ? [" about ", R.code(o.about, 120)] : null, o.raw != null ? " · its head says " + R.number(o.raw) : null,
   o.mass != null ? ` · its answers have ${R.number(100 * o.mass)} % of the probability` : null, o.text ? [" · it wrote ", R.code(o.text, 600)] : null))) : null);
+
+// rows are those that the run made of a group: who wrote them, and what they hold.
+const rows = (all) => R.h("section", { id: "made" }, R.h("h2", {}, "Rows made of this group"), R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, R.plain(o.id)),
+  o.samples ? ` of ${o.samples.length > 1 ? "samples" : "sample"} ${o.samples.join(" and ")}` : "", " by ", R.plain(o.by),
+  Object.entries(o.row).map(([name, v]) => [" · ", R.plain(name), " ", R.code(typeof v === "string" ? v : JSON.stringify(v), 600)])))));
 
 const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]) => R.h("div", {}, R.h("dt", {}, k), R.h("dd", {}, v == null ? "–" : R.number(v)))));
 

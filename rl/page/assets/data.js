@@ -67,7 +67,7 @@ R.Run = class {
     Object.assign(this, { id: d.id, dir: d.dir, group: d.group, state: d.state, sizes: d.files, rows: [], timing: [], alerts: [], evaluations: [], version: 0 });
     this.read = {};   // bytes of each log that were read
     this.bad = {};    // lines of each log that cannot be read
-    this.index = {};  // steps of completions.jsonl, tokens.jsonl and judgements.jsonl
+    this.index = {};  // steps of completions.jsonl, tokens.jsonl, judgements.jsonl and rows.jsonl
     this.columns = new Map();
   }
 
@@ -204,7 +204,7 @@ R.Run = class {
   before() { const m = this.main(); return m && this.evals().filter((e) => e.step <= m.after).pop(); }
   after() { return this.evals().pop(); }
 
-  // steps is the index of completions.jsonl, tokens.jsonl or judgements.jsonl.
+  // steps is the index of completions.jsonl, tokens.jsonl, judgements.jsonl or rows.jsonl.
   async steps(file) {
     if (R.inline) {
       if (!this.index[file]) {
