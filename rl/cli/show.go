@@ -313,6 +313,13 @@ func saidIn(l record.Completion) string {
 
 func showHead(w io.Writer, l record.Completion) {
 	fmt.Fprintf(w, "step %d of stage %s, group %d: %s\n", l.Step, l.Stage, l.Group, terminal.Line(l.Prompt, shownWidth))
+	if l.Seat != "" {
+		fmt.Fprintf(w, "seat: %s", terminal.Line(l.Seat, shownWidth))
+		if l.Against != "" {
+			fmt.Fprintf(w, ", against %s", terminal.Line(l.Against, shownWidth))
+		}
+		fmt.Fprintln(w)
+	}
 	if l.Answer != "" {
 		fmt.Fprintf(w, "answer: %s\n", terminal.Line(l.Answer, shownWidth))
 	}

@@ -83,6 +83,48 @@ func TestWorkersOfTrees(t *testing.T) {
 	}
 }
 
+// TestWorkersOfGames: a run of games of several seats, against a pool of earlier policies too, and one whose problems the
+// policy writes, have the same logs whoever draws their turns: one machine, or 1, 2 or 8 workers, also drawn ahead. What a
+// group of a seat shows says which seat it is, and against whom.
+func TestWorkersOfGames(t *testing.T) {
+	for name, c := range map[string]struct {
+		recipe string
+		sets   []string
+		shown  string
+	}{
+		"seats": {"nim-tiny", []string{`models={past = {copy = "policy", renew = 2}, older = {copy = "policy", renew = 2, renew_first = 1}}`, `stage.rl.seats.second=["past", "older"]`}, "seat: first, against "},
+		"propose": {"chain-sum-tiny", []string{"task.max_prompt_tokens=10", "stage.rl.updates_per_rollout=1", `stage.warm-up.propose={say = ">{question}"}`,
+			`stage.rl.propose={say = ">{question}", count = 4, reward = "task.valid*(1 - task) + 0.1*random"}`}, "seat: "},
+	} {
+		for _, lag := range []string{"0", "1"} {
+			want := ""
+			for _, flags := range [][]string{nil, {"--workers", "local:1", "--audit", "0.5"}, {"--workers", "local:2"}, {"--workers", "local:8", "--audit", "0.2"}} {
+				if testing.Short() && flags != nil && flags[1] != "local:8" {
+					continue
+				}
+				dir := filepath.Join(t.TempDir(), "run")
+				args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
+				for _, set := range slices.Concat(tinyRun, []string{"stage.rl.lag=" + lag, "stage.rl.algorithm.weight=tis", "stage.rl.steps=3"}, c.sets) {
+					args = append(args, "--set", set)
+				}
+				if code, _, stderr := rlzero(t, append(args, c.recipe)...); code != 0 || strings.Contains(stderr, "\nworkers answered ") != (flags != nil) {
+					t.Fatalf("%s %v: exit code %d, %s", name, flags, code, stderr)
+				}
+				got := logsOf(t, dir)
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Errorf("%s, lag %s, %v: the run has other bytes", name, lag, flags)
+				}
+				if _, shown, _ := rlzero(t, "show", dir, "--group", "0"); !strings.Contains(shown, "\n"+c.shown) {
+					t.Errorf("%s: shown as %s", name, shown)
+				}
+			}
+		}
+	}
+}
+
 // coresBackend has one device, which names the arithmetic of matrix cores.
 type coresBackend struct{}
 

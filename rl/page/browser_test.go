@@ -114,7 +114,7 @@ func TestScreens(t *testing.T) {
 					visits = append(visits, "#/run/"+run+"/"+s)
 				}
 				if run == "sums-1" {
-					visits = append(visits, "#/run/sums-1/completions?step=31&group=1&tokens=1", "#/run/sums-1/completions?step=30&group=2&diff=1", "#/run/sums-1/completions?q=7&verdict=wrong")
+					visits = append(visits, "#/run/sums-1/completions?step=31&group=1&tokens=1", "#/run/sums-1/completions?step=30&group=2&diff=1", "#/run/sums-1/completions?step=30&group=3&path=1", "#/run/sums-1/completions?q=7&verdict=wrong")
 				}
 			}
 			for _, hash := range visits {
@@ -590,6 +590,30 @@ func TestOverlay(t *testing.T) {
 		t.Errorf("the whole is %+v, and was %+v", again, whole)
 	}
 	quiet(t, b, "the curves")
+}
+
+// TestTree: a tree shows each node below the one that it comes after, with edges as wide as their completions are many,
+// and a path of it alone.
+func TestTree(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	url := served(t, shown(t))
+	b.Open(url+"#/run/sums-1/completions?step=30&group=3", "document.querySelector('main .tree')")
+	type seen struct {
+		Nodes, Wide []int // below the top, and how wide their edges are
+		Answers     int
+		Head        string
+	}
+	const look = `({Nodes: [...document.querySelectorAll('.tree, .tree ul')].map((e) => e.children.length), Wide: [...document.querySelectorAll('.tree .node')].map((e) => +/wide(\d)/.exec(e.className)[1]),
+		Answers: document.querySelectorAll('.answer').length, Head: document.querySelector('.kicker').textContent})`
+	var got seen
+	if b.Eval(look, &got); !slices.Equal(got.Nodes, []int{1, 2, 2, 2}) || !slices.Equal(got.Wide, []int{4, 2, 1, 1, 2, 1, 1}) || got.Answers < 3 || !strings.Contains(got.Head, "seat second against older") {
+		t.Errorf("a tree of four is shown as %+v", got)
+	}
+	visit(b, "#/run/sums-1/completions?step=30&group=3&path=1")
+	if b.Eval(look, &got); got.Answers != 1 || len(got.Nodes) != 4 {
+		t.Errorf("a path of it is shown as %+v", got)
+	}
 }
 
 // TestFolds: equal completions of a group are one row, which says how many they are.

@@ -88,6 +88,10 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 					turns, _ := json.Marshal([]object{{"by": "policy", "text": "6", "tokens": 2, "read": 3, "reward": 0.25}, {"by": "world", "text": hostile[(step+s)%len(hostile)]}, {"by": "policy", "text": text, "tokens": 2}})
 					l = strings.TrimSuffix(strings.TrimSpace(l), "}") + `,"turns":` + string(turns) + "}\n"
 				}
+				if g == 3 && step%10 == 0 { // a tree of which two completions share a fork, and a seat
+					nodes, _ := json.Marshal([]object{{"node": 1, "parent": 0, "tokens": 1, "text": "3"}, {"node": 2 + s/2, "parent": 1, "tokens": 1, "text": hostile[s/2]}, {"node": 4 + s, "parent": 2 + s/2, "tokens": 1, "text": text}})
+					l = strings.TrimSuffix(strings.TrimSpace(l), "}") + `,"seat":"second","against":"older","nodes":` + string(nodes) + "}\n"
+				}
 				completions.WriteString(l)
 				if step%10 == 1 && g == 1 {
 					quarters := []float64{0.25, 0.5, 0.75, 1.1}

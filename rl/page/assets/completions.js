@@ -88,7 +88,7 @@ async function group(el, r, step, lines, params) {
   const m = r.stages().find((s) => step.step > s.after && step.step <= s.last);
   if (!lines.length) { el.append(R.h("h1", {}, "There is no such group in this step")); return; }
   const first = lines[0], back = R.href("completions", r.id, { step: step.step });
-  el.append(R.h("p", { class: "kicker" }, R.h("a", { href: back }, `${m.name}, step ${step.step - m.after}`), ` · group ${first.group} of ${at.groups.length}`),
+  el.append(R.h("p", { class: "kicker" }, R.h("a", { href: back }, `${m.name}, step ${step.step - m.after}`), ` · group ${first.group} of ${at.groups.length}`, first.seat ? [" · seat ", R.plain(first.seat)] : null, first.against ? [" against ", R.plain(first.against)] : null),
     R.h("div", { class: "head" }, R.h("h1", { class: "prompt" }, R.code(first.prompt, 600)),
       R.h("button", { type: "button", "aria-pressed": String(!!params.diff), onclick: () => R.set({ diff: params.diff ? "" : "1" }) }, "differences"),
       R.h("button", { type: "button", "aria-pressed": String(!!params.tokens), onclick: () => R.set({ tokens: params.tokens ? "" : "1" }) }, "tokens")),
@@ -101,10 +101,37 @@ async function group(el, r, step, lines, params) {
   }
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
+  if (first.nodes) el.append(tree(r, step, lines, params));
+  if (params.path) lines = lines.filter((o) => String(o.sample) === params.path);
   el.append(R.answers(lines, tokens, params, await r.linesOf("judgements.jsonl", step.step)));
   const made = (await r.linesOf("rows.jsonl", step.step)).filter((o) => o.group === first.group);
   if (made.length) el.append(rows(made));
   el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
+}
+
+// tree is that of a group: each node below the one that it comes after, its edge as wide as its completions are many,
+// its colour how far the mean reward of these lies from that of the group. A completion is a link that shows it alone.
+function tree(r, step, lines, params) {
+  const nodes = new Map(), mean = (all) => { const paid = all.filter((o) => o.reward != null); return paid.length ? paid.reduce((a, o) => a + o.reward, 0) / paid.length : null; };
+  for (const o of lines) o.nodes.forEach((n, i) => {
+    if (!nodes.has(n.node)) nodes.set(n.node, { text: n.text || "", below: [], through: [], ends: [], top: i === 0 });
+    const node = nodes.get(n.node), before = i ? nodes.get(o.nodes[i - 1].node) : null;
+    node.through.push(o);
+    if (before && !before.below.includes(node)) before.below.push(node);
+    if (i === o.nodes.length - 1) node.ends.push(o);
+  });
+  const whole = mean(lines), top = Math.max(1e-9, ...[...nodes.values()].map((n) => Math.abs((mean(n.through) ?? whole) - whole)));
+  const href = (path) => R.href("completions", r.id, { step: step.step, group: lines[0].group, path });
+  const shown = (n) => {
+    const value = mean(n.through), off = (value ?? whole) - whole, level = Math.ceil((4 * Math.abs(off)) / top);
+    return R.h("li", {},
+      R.h("span", { class: `node wide${Math.ceil((4 * n.through.length) / lines.length)} ${level ? (off > 0 ? "up" : "down") + level : ""}` }, R.code(n.text, 200)),
+      R.h("small", {}, ` ${value == null ? "–" : R.number(value)} of ${n.through.length} `),
+      n.ends.map((o) => R.h("a", { class: "item", href: href(o.sample), "aria-current": params.path === String(o.sample) ? "true" : null }, `sample ${o.sample} `)),
+      n.below.length ? R.h("ul", {}, n.below.map(shown)) : null);
+  };
+  return R.region("Tree", R.h("ul", { class: "tree" }, [...nodes.values()].filter((n) => n.top).map(shown)),
+    params.path ? R.h("p", { class: "note" }, R.h("a", { href: href("") }, "all completions")) : null);
 }
 
 // R.answers are the completions of a group, equal ones as one, with their tokens and what judges said
@@ -125,7 +152,7 @@ R.answers = function (lines, tokens, params, judgements = []) {
 };
 
 // conversation is an episode in one column: the turns of the policy, and further in what answered them.
-const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map((t) => R.h("li", { class: t.by },
+const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map((t) => R.h("li", { class: t.by === "policy" ? "policy" : "world" },
   R.h("b", {}, t.role || t.by), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
 
 // copyRow puts a completion on the clipboard as a line that rlzero verify --in reads.
