@@ -101,7 +101,7 @@ func tournament(n int, met func(a, b int) (m meeting, known bool)) (next [][2]in
 // ranked are the verdicts of a group by a tournament of its different texts: the share of the other
 // completions that stand lower, and half of those that stand beside it. It puts the duels of the next round
 // as long as there are some, and the verdicts are nil then.
-func (s *sheet) ranked(g *rollout.Group, group int, c *contest, said []spoken) []verify.Verdict {
+func (s *sheet) ranked(g *rollout.Group, c *contest, said []spoken) []verify.Verdict {
 	var paths []int              // of the entrants
 	entrants := map[string]int{} // by text
 	same := map[int][]int{}      // [entrant] paths with its text
@@ -130,7 +130,7 @@ func (s *sheet) ranked(g *rollout.Group, group int, c *contest, said []spoken) [
 		return m, there
 	})
 	for _, p := range next {
-		s.duel(g, group, c, [2]int{paths[p[0]], paths[p[1]]})
+		s.duel(g, c, [2]int{paths[p[0]], paths[p[1]]})
 	}
 	if next != nil {
 		return nil

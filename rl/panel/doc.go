@@ -15,7 +15,7 @@
 //
 // # Rounds
 //
-// All questions of a call that are known are asked together. In a tournament (bracket.go) what is said leads
+// All questions of a call that are known are asked together, and what they begin with alike is read once. In a tournament (bracket.go) what is said leads
 // to the next ones: those of a round are asked together, of all groups.
 //
 // # Cache

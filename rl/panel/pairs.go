@@ -28,13 +28,13 @@ type contest struct {
 func (s *sheet) pairs(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
 	all := make([]contest, len(groups))
 	for g := range groups {
-		all[g] = s.contest(&groups[g], g)
+		all[g] = s.contest(&groups[g])
 	}
 	return func(said []spoken) [][]verify.Verdict {
 		out, over := make([][]verify.Verdict, len(groups)), true
 		for g := range all {
 			if s.judge.Against == judge.Bracket {
-				out[g] = s.ranked(&groups[g], g, &all[g], said)
+				out[g] = s.ranked(&groups[g], &all[g], said)
 			} else {
 				out[g] = s.compared(&groups[g], &all[g], said)
 			}
@@ -49,7 +49,7 @@ func (s *sheet) pairs(groups []rollout.Group) func([]spoken) [][]verify.Verdict 
 
 // contest settles the completions of a group that cannot be shown, and puts the questions that are known
 // from the beginning.
-func (s *sheet) contest(g *rollout.Group, group int) contest {
+func (s *sheet) contest(g *rollout.Group) contest {
 	c := contest{settled: make([]*verify.Verdict, len(g.Paths)), asks: map[[2]int]asked{}}
 	compare := func(texts ...string) ([]judge.Question, error) {
 		q, err := s.judge.Compare(g.Problem, texts[0], texts[1])
@@ -97,21 +97,21 @@ func (s *sheet) contest(g *rollout.Group, group int) contest {
 		}
 	}
 	if s.judge.Against == judge.Bracket {
-		s.ranked(g, group, &c, nil)
+		s.ranked(g, &c, nil)
 		return c
 	}
 	for _, p := range pairs() {
-		s.duel(g, group, &c, p)
+		s.duel(g, &c, p)
 	}
 	return c
 }
 
 // duel puts the questions about a pair.
-func (s *sheet) duel(g *rollout.Group, group int, c *contest, p [2]int) {
+func (s *sheet) duel(g *rollout.Group, c *contest, p [2]int) {
 	d := duel{a: p[0], b: p[1], equal: g.Paths[p[0]].Text == g.Paths[p[1]].Text}
 	if !d.equal {
 		ab, ba := c.asks[p], c.asks[[2]int{p[1], p[0]}]
-		d.ab, d.ba, d.at = ab.question, ba.question, [2]int{s.put(ab.ids, group), s.put(ba.ids, group)}
+		d.ab, d.ba, d.at = ab.question, ba.question, [2]int{s.put(ab.ids), s.put(ba.ids)}
 	}
 	c.duels = append(c.duels, d)
 }

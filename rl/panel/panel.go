@@ -89,7 +89,6 @@ type sheet struct {
 	model  Model
 	longer int // tokens that follow a question at most
 	ids    [][]int
-	groups []int // whose rows share the beginning
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
 	said   []spoken // to the questions that were asked already, the first ones
@@ -105,13 +104,13 @@ func sumOf(ids []int) [sha256.Size]byte {
 }
 
 // put adds a question and returns its place.
-func (s *sheet) put(ids []int, group int) int {
+func (s *sheet) put(ids []int) int {
 	sum := sumOf(ids)
 	at, known := s.places[sum]
 	if !known {
 		at = len(s.ids)
 		s.places[sum] = at
-		s.ids, s.groups, s.sums = append(s.ids, ids), append(s.groups, group), append(s.sums, sum)
+		s.ids, s.sums = append(s.ids, ids), append(s.sums, sum)
 	}
 	return at
 }
@@ -251,11 +250,15 @@ func (p *Panel) memoryOf(s *sheet) *memory {
 	return m
 }
 
+// together is the one group of all questions of a call: what they begin with alike, such as a rubric, is read
+// once.
+const together = 1
+
 // heads reads the model's head after each question.
 func (s *sheet) heads(open []int, said []spoken) error {
 	views := make([]rollout.View, len(open))
 	for k, i := range open {
-		views[k] = rollout.View{IDs: s.ids[i], Temperature: 1, Group: s.groups[i] + 1}
+		views[k] = rollout.View{IDs: s.ids[i], Temperature: 1, Group: together}
 	}
 	numbers, probability, err := s.model.Heads(views)
 	if err != nil {
@@ -274,7 +277,7 @@ func (s *sheet) probabilities(open []int, choices [][]int, said []spoken) error 
 		for _, c := range choices {
 			n := len(s.ids[i])
 			ids := append(s.ids[i][:n:n], c...)
-			views = append(views, rollout.View{IDs: ids, Spans: []rollout.Span{{From: n, To: len(ids)}}, Temperature: 1, Group: s.groups[i] + 1})
+			views = append(views, rollout.View{IDs: ids, Spans: []rollout.Span{{From: n, To: len(ids)}}, Temperature: 1, Group: together})
 		}
 	}
 	sums, err := s.model.Logprobs(views)

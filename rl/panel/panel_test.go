@@ -25,6 +25,7 @@ type fake struct {
 	version  int
 	shown    [][]int
 	seeds    []uint64
+	apart    int                           // questions that share no beginning with the others of their call
 	says     func(question string) float64 // head, or log-prob of the first answer less that of the second
 	writes   func(question string, vote int) judge.Said
 }
@@ -64,6 +65,9 @@ func (f *fake) Logprobs(views []rollout.View) ([]float64, error) {
 	var out []float64
 	for i, v := range views {
 		question := v.IDs[:v.Spans[0].From]
+		if v.Group == 0 || v.Group != views[0].Group {
+			f.apart++
+		}
 		x := 0.0
 		if i%2 == 0 {
 			f.shown = append(f.shown, question)
@@ -250,6 +254,11 @@ func TestMemory(t *testing.T) {
 	j := made(t, strings.Replace(rated, `"max_tokens":9`, `"max_tokens":9,"votes":3,"temperature":1`, 1))
 	p := f.panel()
 	groups := []rollout.Group{about("6*7?", "1", "2", "1"), about("7*7?", "3")}
+	f.says = func(string) float64 { return 0 }
+	if verdictsOf(t, f.panel(), made(t, `{"model":"m","source":"A rubric. {question} {completion}","read":{"yes":1,"no":0}}`), groups...); f.apart > 0 || len(f.shown) != 3 {
+		t.Errorf("%d of %d questions share no beginning with the others of the call", f.apart, len(f.shown))
+	}
+	f.shown = nil
 	first := verdictsOf(t, p, j, groups...)
 	if counts := p.Take(); counts != (Counts{Questions: 3, Tokens: 18}) || len(f.shown) != 3 {
 		t.Errorf("%+v of %d questions", counts, len(f.shown))

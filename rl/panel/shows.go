@@ -21,7 +21,7 @@ func (s *sheet) each(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
 	for g := range groups {
 		all[g] = make([]asking, len(groups[g].Paths))
 		for i := range groups[g].Paths {
-			all[g][i] = s.about(&groups[g], g, i)
+			all[g][i] = s.about(&groups[g], i)
 		}
 	}
 	return func(said []spoken) [][]verify.Verdict {
@@ -44,7 +44,7 @@ func (s *sheet) each(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
 }
 
 // about puts the questions about a path of a group.
-func (s *sheet) about(g *rollout.Group, group, path int) (a asking) {
+func (s *sheet) about(g *rollout.Group, path int) (a asking) {
 	text := g.Paths[path].Text
 	var err error
 	if a.questions, err = s.judge.Ask(g.Problem, text); err != nil {
@@ -61,7 +61,7 @@ func (s *sheet) about(g *rollout.Group, group, path int) (a asking) {
 		}
 	}
 	for _, ids := range all {
-		a.places = append(a.places, s.put(ids, group))
+		a.places = append(a.places, s.put(ids))
 	}
 	return a
 }
@@ -179,7 +179,7 @@ type order struct {
 func (s *sheet) orders(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
 	all := make([]order, len(groups))
 	for g := range groups {
-		all[g] = s.order(&groups[g], g)
+		all[g] = s.order(&groups[g])
 	}
 	return func(said []spoken) [][]verify.Verdict {
 		out := make([][]verify.Verdict, len(groups))
@@ -209,7 +209,7 @@ func (s *sheet) orders(groups []rollout.Group) func([]spoken) [][]verify.Verdict
 }
 
 // order puts the question about a group.
-func (s *sheet) order(g *rollout.Group, group int) order {
+func (s *sheet) order(g *rollout.Group) order {
 	o := order{settled: make([]*verify.Verdict, len(g.Paths))}
 	list := func(texts ...string) ([]judge.Question, error) {
 		q, err := s.judge.List(g.Problem, texts)
@@ -227,7 +227,7 @@ func (s *sheet) order(g *rollout.Group, group int) order {
 			ids, err = s.written(q[0])
 		}
 		if err == nil {
-			o.question, o.at = q[0], s.put(ids, group)
+			o.question, o.at = q[0], s.put(ids)
 			return o
 		}
 		s.leaveOut(o.settled, longest(o.shown, lengths), err)
