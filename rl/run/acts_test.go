@@ -57,6 +57,9 @@ const (
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
+	"webrl replay.store":                         "two steps teach the model that pays nothing: no episode counts as done",
+	"webrl algorithm.loss":                       "the stage of its judge has weight 1 and no penalty: the loss of its base is the same",
+	"autowebglm algorithm.policy":                noRatio,
 	"refalign algorithm.policy":                  noRatio,
 	"greedy-rollout-baseline algorithm.policy":   noRatio,
 	"greedy-rollout-baseline best":               "the first epoch has a moving average as its baseline",
@@ -115,6 +118,8 @@ var staysPut = map[string]string{
 	"reward-math trains":       "as cooper",
 	"qwen-math trains":         "as cooper",
 	"rnd learn":                "as oreal",
+	"webrl trains":             "as cooper",
+	"webrl truth":              "it is measured, and never paid",
 	"mrmbench trains":          "as cooper",
 	"early-rejection trains":   "as cooper",
 	"grounded-prm trains":      "as cooper",
@@ -165,6 +170,8 @@ var easyOnes = map[string]struct{ from, task string }{
 	"adasearch":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 4, known = 2, noise = 3, turns = 3, searched = 0.5}}`},
 	"grpo-tcr":          {"calculator-tiny", calculatorTask},
 	"datarus":           {"calculator-tiny", calculatorTask},
+	"router-r1":         {"calculator-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, calls = "tags", episode = {turns = 3, tokens = 96}, settings = {terms = 3, max_number = 3, max_total = 6, careless = 0.5, brief = 1.0}, tool = [{tool = "calculator", name = "dear", options = {digits = 2}, shown = "{id}", shown_share = 0.3}, {tool = "calculator", name = "cheap", options = {digits = 1}, shown = "{id}", shown_share = 0.5}]}`},
+	"forms":             {"rooms-tiny", `task={name = "forms", eval_problems = 1, eval_samples = 1, settings = {pages = 2, fields = 2, values = 3, turns = 6, aimed = 0.9}}`},
 	"behavior-priming":  {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 }
 
