@@ -335,3 +335,36 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCut: wherever steps begin, they are ascending, at most 64, and together the part that is shown.
+func FuzzCut(f *testing.F) {
+	f.Add("one\ntwo\n\n</think>three", "(?m)^", "</think>")
+	f.Add("\xff\n \xff=", "=|\xff", "")
+	f.Add("aaaa", "", "a")
+	f.Fuzz(func(t *testing.T, completion, steps, part string) {
+		options, err := json.Marshal(map[string]any{"model": "m", "source": "{before}\x00{step}", "shows": "steps", "steps": steps, "part": part, "read": map[string]int{"yes": 1, "no": 0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := New(options)
+		if err != nil {
+			return
+		}
+		starts := j.Cut(completion)
+		qs, err := j.Ask(verify.Problem{}, completion)
+		if err != nil || len(qs) != len(starts) || len(starts) < 1 || len(starts) > maxSteps || !slices.IsSorted(starts) {
+			t.Fatalf("%d questions about the steps at %v: %v", len(qs), starts, err)
+		}
+		whole := ""
+		for i, q := range qs {
+			before, step, _ := strings.Cut(q.Text, "\x00")
+			if !strings.Contains(completion, "\x00") && before != whole {
+				t.Errorf("before step %d stands %q, want %q", i+1, before, whole)
+			}
+			whole += step
+		}
+		if !strings.Contains(completion, "\x00") && whole != j.shown(completion) {
+			t.Errorf("the steps are %q, want %q", whole, j.shown(completion))
+		}
+	})
+}
