@@ -50,6 +50,7 @@ const (
 	fourth     = "it acts from the fourth step on"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
+	stands     = "the policy stands still while the preference model learns"
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at
@@ -107,6 +108,8 @@ var doesNotAct = map[string]string{
 	"guru reward":                                "its engine and the task agree on every program",
 	"gain-rl algorithm.state.middle":             slowLevel,
 	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
+	"rlmt algorithm.loss":                        stands,
+	"rlmt updates_per_rollout":                   stands,
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 	"self-prm reward":                            "as self-certainty reward",
 }
@@ -128,6 +131,8 @@ var staysPut = map[string]string{
 	"prorag tree":              "the method of its stage reads nodes",
 	"reasoning-vectors trains": "the formula of a model names who learns there",
 	"reward-math truth":        "it is measured, and never paid",
+	"rlmt truth":               "as reward-math",
+	"rlmt learn":               "the reward reads the head that it trains",
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
@@ -152,6 +157,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"coderl-plus":       {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
 	"program":           {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
+	"rlmt":              {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, settings = {numbers = 2, max_number = 4, max_total = 7, aimed = 0.5}}`},
 	"countdown_search":  {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"order-of-rows":     {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"climb":             {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
