@@ -177,7 +177,8 @@ func ownRows(t *testing.T, answer string) string {
 			n := first + i
 			row := map[string]any{"question": fmt.Sprint("say ", n), "answer": strings.ReplaceAll(answer, "#", fmt.Sprint(n)), "schema": "CREATE TABLE t(a INT)", "direct": fmt.Sprint("say at once ", n),
 				"completion": fmt.Sprint(n), "chosen": fmt.Sprint(n), "rejected": "no", "domain": []string{"math", "code"}[n%2],
-				"reward": 0.5, "value": 0.4, "right": 1, "pair": n / 2, "phrase": n % 2, "middle": n % 2, "critique": n % 2, "opening": n % 2, "values": n % 2, "yes": "yes", "no": "no"}
+				"reward": 0.5, "value": 0.4, "right": 1, "pair": n / 2, "phrase": n % 2, "middle": n % 2, "critique": n % 2, "opening": n % 2, "values": n % 2, "yes": "yes", "no": "no",
+				"instruction_id_list": []string{"punctuation:no_comma"}, "kwargs": []any{map[string]any{}}}
 			line, err := json.Marshal(row)
 			if err != nil {
 				t.Fatal(err)

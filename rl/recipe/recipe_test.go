@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world/tools"
+	_ "github.com/rlzero/rlzero/verify/instruct"
 	"github.com/rlzero/rlzero/verify/judge"
 	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )

@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
+	_ "github.com/rlzero/rlzero/verify/instruct"
 	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
 
