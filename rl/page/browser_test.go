@@ -593,11 +593,22 @@ func TestOverlay(t *testing.T) {
 }
 
 // TestTree: a tree shows each node below the one that it comes after, with edges as wide as their completions are many,
-// and a path of it alone.
+// and a path of it alone, if it is there. A completion without nodes is not in it, and a row that was made may have no columns.
 func TestTree(t *testing.T) {
 	b := browser.Start(t)
 	b.View(1280, 900, false)
-	url := served(t, shown(t))
+	root := shown(t)
+	for name, keys := range map[string]string{"completions.jsonl": `(?m)(^.*"step":30,.*"group":3,"sample":3,.*),"nodes":.*(\}$)`, "rows.jsonl": `(?m)(^.*),"row":.*(\}$)`} {
+		path := filepath.Join(root, "sums-2", name)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		fewer := regexp.MustCompile(keys).ReplaceAll(data, []byte("$1$2"))
+		if len(fewer) == len(data) {
+			t.Fatalf("%s has no keys %s", name, keys)
+		}
+		must(t, os.WriteFile(path, fewer, 0o600))
+	}
+	url := served(t, root)
 	b.Open(url+"#/run/sums-1/completions?step=30&group=3", "document.querySelector('main .tree')")
 	type seen struct {
 		Nodes, Wide []int // below the top, and how wide their edges are
@@ -614,6 +625,20 @@ func TestTree(t *testing.T) {
 	if b.Eval(look, &got); got.Answers != 1 || len(got.Nodes) != 4 {
 		t.Errorf("a path of it is shown as %+v", got)
 	}
+	visit(b, "#/run/sums-1/completions?step=30&group=3&path=9")
+	if b.Eval(look, &got); got.Answers < 3 || len(got.Nodes) != 4 {
+		t.Errorf("a path that is not there is shown as %+v", got)
+	}
+	visit(b, "#/run/sums-2/completions?step=30&group=3")
+	if b.Eval(look, &got); got.Answers < 3 || !slices.Equal(got.Wide, []int{3, 2, 1, 1, 1, 1}) {
+		t.Errorf("a tree of which a completion has no nodes is shown as %+v", got)
+	}
+	visit(b, "#/run/sums-2/completions?step=31&group=1")
+	var heads []string
+	if b.Eval("[...document.querySelectorAll('#made li b')].map((e) => e.textContent)", &heads); !slices.Equal(heads, []string{"pairs-31"}) {
+		t.Errorf("a made row without columns is shown as %q", heads)
+	}
+	quiet(t, b, "the tree")
 }
 
 // TestFolds: equal completions of a group are one row, which says how many they are.

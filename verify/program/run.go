@@ -67,13 +67,23 @@ type Runtime struct {
 	Argv   []string // its arguments, in which {program} is the program
 }
 
-// Check is an error if the runtime is not there, or never gets the program.
+// Check is an error if the runtime or its folder is not there, or if it never gets the program.
 func (r Runtime) Check() error {
 	if !slices.ContainsFunc(r.Argv, func(arg string) bool { return strings.Contains(arg, programMark) }) {
 		return fmt.Errorf("option argv is %q: one of them has to hold %s", r.Argv, programMark)
 	}
 	if _, err := os.Stat(r.Path); err != nil {
 		return fmt.Errorf("option runtime: %w", err)
+	}
+	if r.Folder == "" {
+		return nil
+	}
+	info, err := os.Stat(r.Folder)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is a file; accepted: a folder", r.Folder)
+	}
+	if err != nil {
+		return fmt.Errorf("option folder: %w", err)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func TestWasmRuntime(t *testing.T) {
 		{options, `{"setup":"import x","tests":[{"stdout":"import x\nhello\n"}]}`, "hello", "right", 1, ""},
 		{options, one, "hello", "not_scored", 0, "stdin"},
 	})
-	for _, options := range []map[string]any{{"runtime": "absent.wasm"}, {"runtime": path, "argv": []string{"x"}}, {"folder": "."}} {
+	for _, options := range []map[string]any{{"runtime": "absent.wasm"}, {"runtime": path, "argv": []string{"x"}}, {"folder": "."}, {"runtime": path, "folder": path}, {"runtime": path, "folder": path + ".lib"}} {
 		if _, err := verify.New("code:wasm", options); err == nil {
 			t.Errorf("%v is accepted", options)
 		}

@@ -102,8 +102,8 @@ async function group(el, r, step, lines, params) {
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
   if (first.nodes) el.append(tree(r, step, lines, params));
-  if (params.path) lines = lines.filter((o) => String(o.sample) === params.path);
-  el.append(R.answers(lines, tokens, params, await r.linesOf("judgements.jsonl", step.step)));
+  const alone = lines.filter((o) => String(o.sample) === params.path);
+  el.append(R.answers(alone.length ? alone : lines, tokens, params, await r.linesOf("judgements.jsonl", step.step)));
   const made = (await r.linesOf("rows.jsonl", step.step)).filter((o) => o.group === first.group);
   if (made.length) el.append(rows(made));
   el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)} --prompt ${R.shell(first.prompt)}`)));
@@ -113,7 +113,7 @@ async function group(el, r, step, lines, params) {
 // its colour how far the mean reward of these lies from that of the group. A completion is a link that shows it alone.
 function tree(r, step, lines, params) {
   const nodes = new Map(), mean = (all) => { const paid = all.filter((o) => o.reward != null); return paid.length ? paid.reduce((a, o) => a + o.reward, 0) / paid.length : null; };
-  for (const o of lines) o.nodes.forEach((n, i) => {
+  for (const o of lines) (o.nodes || []).forEach((n, i) => {
     if (!nodes.has(n.node)) nodes.set(n.node, { text: n.text || "", below: [], through: [], ends: [], top: i === 0 });
     const node = nodes.get(n.node), before = i ? nodes.get(o.nodes[i - 1].node) : null;
     node.through.push(o);
@@ -180,7 +180,7 @@ const judged = (all) => (all.length ? R.h("ul", { class: "judgements" }, all.map
 // rows are those that the run made of a group: who wrote them, and what they hold.
 const rows = (all) => R.h("section", { id: "made" }, R.h("h2", {}, "Rows made of this group"), R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, R.plain(o.id)),
   o.samples ? ` of ${o.samples.length > 1 ? "samples" : "sample"} ${o.samples.join(" and ")}` : "", " by ", R.plain(o.by),
-  Object.entries(o.row).map(([name, v]) => [" · ", R.plain(name), " ", R.code(typeof v === "string" ? v : JSON.stringify(v), 600)])))));
+  Object.entries(o.row || {}).map(([name, v]) => [" · ", R.plain(name), " ", R.code(typeof v === "string" ? v : JSON.stringify(v), 600)])))));
 
 const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]) => R.h("div", {}, R.h("dt", {}, k), R.h("dd", {}, v == null ? "–" : R.number(v)))));
 

@@ -184,8 +184,9 @@ func TestSQL(t *testing.T) {
 // printer is a WebAssembly module that prints its second argument.
 const printer = "AGFzbQEAAAABEgNgAn9/AX9gBH9/f38Bf2AAAAJFAhZ3YXNpX3NuYXBzaG90X3ByZXZpZXcxCGFyZ3NfZ2V0AAAWd2FzaV9zbmFwc2hvdF9wcmV2aWV3MQhmZF93cml0ZQABAwIBAgUDAQABBxMCBl9zdGFydAACBm1lbW9yeQIACkoBSABBgBBBgCAQABpBAEGEECgCADYCAAJAA0BBhBAoAgBBBCgCAGotAABFDQFBBEEEKAIAQQFqNgIADAALC0EBQQBBAUEIEAEaCw=="
 
-// TestWasm: a program is an argument of the module; one that is no module is the tool's fault, not the policy's.
-func TestWasm(t *testing.T) {
+// printed is a file with the printer.
+func printed(t *testing.T) string {
+	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(printer)
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +195,13 @@ func TestWasm(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// TestWasm: a program is an argument of the module; one that is no module, or that fails of an empty program, is the
+// tool's fault, not the policy's.
+func TestWasm(t *testing.T) {
+	path := printed(t)
 	wasm := made(t, "wasm", func(o tools.Options) {
 		m := o.(*moduleOptions)
 		m.Runtime, m.Argv, m.OutputKB = path, []string{"printer", "{program}!"}, 1
@@ -202,6 +210,13 @@ func TestWasm(t *testing.T) {
 		t.Fatal(err)
 	}
 	plays(t, sessionOf(t, wasm, verify.Problem{}), []turn{{"7*8", "7*8!"}, {strings.Repeat("x", 2000), "!prints more than"}, {"", "!code is missing"}})
+	never := made(t, "wasm", func(o tools.Options) {
+		m := o.(*moduleOptions)
+		m.Runtime, m.Argv, m.OutputKB = path, []string{"printer", strings.Repeat("x", 2000) + "{program}"}, 1
+	})
+	if err := never.Test(t.Context()); err == nil || !strings.Contains(err.Error(), "empty program: it prints more than") {
+		t.Errorf("a module that fails of every program: %v", err)
+	}
 	if err := os.WriteFile(path, []byte("no module"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -219,12 +234,23 @@ func TestWasm(t *testing.T) {
 	if _, _, err := o.Make(nil); err == nil {
 		t.Error("a module that is not there is accepted")
 	}
+	if o.Runtime, o.Folder = path, filepath.Join(t.TempDir(), "none"); o.Validate() != nil {
+		t.Error("the disk is read where options are checked")
+	}
+	if _, _, err := o.Make(nil); err == nil || !strings.Contains(err.Error(), "option folder") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
 }
 
 // TestSpecs: the schema of each tool accepts what it accepts.
 func TestSpecs(t *testing.T) {
-	for _, name := range []string{"python", "javascript", "sql"} {
-		tool := made(t, name, nil)
+	module := printed(t)
+	for _, name := range []string{"python", "javascript", "sql", "wasm"} {
+		tool := made(t, name, func(o tools.Options) {
+			if m, is := o.(*moduleOptions); is {
+				m.Runtime = module
+			}
+		})
 		spec := tool.Spec()
 		if spec.Name != name || spec.Pure || spec.Effects {
 			t.Errorf("%+v", spec)

@@ -86,9 +86,13 @@ func (m machine) run(code string) (program.Ran, error) {
 // Spec implements [world.Tool].
 func (m machine) Spec() world.Spec { return m.moduleOptions.Spec() }
 
-// Test implements [world.Tool]. What the module prints for a program is not known: that it runs is all.
+// Test implements [world.Tool]. What the module prints for a program is not known: an empty one runs, and that is
+// all. A module that fails of it, such as one that does not find its library, would fail of any.
 func (m machine) Test(context.Context) error {
-	_, err := m.run("")
+	ran, err := m.run("")
+	if err == nil && ran.Failed != "" {
+		err = fmt.Errorf("the module fails of an empty program: %s", ran.Failed)
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -30,7 +31,7 @@ texts by their names. There is no network. A link is as in Markdown: its text in
 it the name of a page in parentheses; of a link to a page that is not there its text alone is shown. The
 argument is to: the name of a page; the number of a link of the page that is shown; back, the page before;
 more, the rest of a page that is too long to be shown at once. A mistake is a page or a link that is not
-there.
+there. A page of a row may not have a name that is read as something else: a number, back or more.
 
 ` + settings.Describe(defaultBrowse()),
 		Options: func() Options { return defaultBrowse() },
@@ -108,6 +109,11 @@ func (b browser) Open(_ context.Context, row verify.Problem) (world.Session, err
 		if err == nil && !there {
 			err = fmt.Errorf("the row has no column %q with its pages", b.Row)
 		}
+		for _, name := range slices.Sorted(maps.Keys(b.pages)) {
+			if _, wrong := strconv.Atoi(name); err == nil && (wrong == nil || name == "back" || name == "more" || name != strings.TrimSpace(name)) {
+				err = fmt.Errorf("column %q has a page %q; accepted: names that are no number, not back or more, and without spaces at their ends", b.Row, shortName(name))
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -150,6 +156,8 @@ func (v *visit) to(args json.RawMessage) (string, error) {
 	case to == "back":
 		to = v.been[len(v.been)-2]
 		v.been = v.been[:len(v.been)-2]
+	case wrong == nil && len(v.links) == 0:
+		return "", fmt.Errorf("there is no link to follow")
 	case wrong == nil && (number < 1 || number > len(v.links)):
 		return "", fmt.Errorf("the page has no link %d; accepted: 1 to %d", number, len(v.links))
 	case wrong == nil:

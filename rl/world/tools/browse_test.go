@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestBrowse(t *testing.T) {
 	const start = "fruit, nuts [1], again [1], web []()"
 	first := strings.Repeat("ä", 50) + "\n(more: 140 bytes)"
 	visited(t, tool, verify.Problem{}, [][2]string{
-		{"1", "!the page has no link 1; accepted: 1 to 0"},
+		{"1", "!there is no link to follow"},
 		{"back", "!there is no page before"},
 		{"more", "!there is no more of a page"},
 		{"start.md", start},
@@ -47,7 +48,16 @@ func TestBrowse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visited(t, own, verify.Problem{Metadata: map[string]json.RawMessage{"pages": json.RawMessage(`{"a":"x"}`)}}, [][2]string{{"a", "x"}, {"start.md", `!there is no page`}})
+	visited(t, own, verify.Problem{Metadata: map[string]json.RawMessage{"pages": json.RawMessage(`{"a":"x"}`)}}, [][2]string{{"a", "x"}, {"1", "!there is no link to follow"}, {"start.md", `!there is no page`}})
+	for _, name := range []string{"7", "-1", "back", "more", " a"} {
+		pages, err := json.Marshal(map[string]string{"a": "x", name: "y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := own.Open(t.Context(), verify.Problem{Metadata: map[string]json.RawMessage{"pages": pages}}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a page %q", name)) {
+			t.Errorf("a page %q, which no call opens by its name: %v", name, err)
+		}
+	}
 	if _, err := own.Open(t.Context(), verify.Problem{}); err == nil {
 		t.Error("a row without pages is accepted")
 	}
