@@ -125,7 +125,7 @@ var staysPut = map[string]string{
 	"webrl trains":             "as cooper",
 	"webrl truth":              "it is measured, and never paid",
 	"mrmbench trains":          "as cooper",
-	"early-rejection trains":   "as cooper",
+	"early-rejection learn":    "as oreal",
 	"grounded-prm trains":      "as cooper",
 	"grounded-prm tree":        "as prorag",
 	"prorag trains":            "as cooper",
