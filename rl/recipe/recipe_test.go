@@ -176,7 +176,7 @@ func TestRoundTrip(t *testing.T) {
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++                       // estimators compare at least two
 				s.Tree = stageDefaults(KindRL).Tree // which says how large groups are, and has formulas of its own
-				if s.Order = "drawn"; s.Lag > 0 && !s.played && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store)+len(s.Make)+len(s.Sources) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
+				if s.Order = "drawn"; s.Lag > 0 && !s.played && !s.Proposes() && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store)+len(s.Make)+len(s.Sources) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
 					s.Order = "arrival"
 				}
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
