@@ -375,6 +375,8 @@ func (f *filler) value(fact formula.Fact, name string, row int, r *random.Rand) 
 		return float64(f.s.w.MaxTokens)
 	case name == "prompt_tokens":
 		return float64(3 + row)
+	case strings.HasSuffix(name, StepFact): // what a judge says of a step
+		return random
 	case name == "age", name == "seen", name == "steps_since":
 		return math.Floor(4 * random)
 	case name == "fresh":

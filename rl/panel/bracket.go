@@ -22,22 +22,25 @@ func (a stand) compare(b stand) int {
 
 // tournament plays one of n from what is known: all meet the first one, whose means seed them; then who
 // loses is out, the best seeds meet the worst, and where their number is no power of two the best wait a
-// round. That are n-1 duels and n-1 more. In a tie the better seed goes on (seeded single elimination of ArenaRL,
-// arXiv:2601.06487, as in github.com/Alibaba-NLP/qqr, where who waits differs). met says what came out of a
-// duel. next are the duels that are not known and are needed first; nil: stands are all there.
+// round. In a tie the better seed goes on. Those are at most n-1 duels and n-1 more; two that meet again have
+// met once (seeded single elimination of ArenaRL, arXiv:2601.06487, as in github.com/Alibaba-NLP/qqr, where who
+// waits differs). met says what came out of a duel. next are the duels that are not known and are needed
+// first; nil: stands are all there.
 //
 // Who meets the first one unread has no seed, and who meets a better seed unread is out: neither has a
 // place, and the other one loses nothing by it.
 func tournament(n int, met func(a, b int) (m meeting, known bool)) (next [][2]int, stands []stand) {
 	stands = make([]stand, n)
 	points := make([][]float64, n)
+	played := map[[2]int]bool{}
 	play := func(a, b int) (m meeting) {
 		m, known := met(a, b)
 		switch {
 		case !known:
 			next = append(next, [2]int{a, b})
-		case m.why == "":
+		case m.why == "" && !played[[2]int{min(a, b), max(a, b)}]:
 			points[a], points[b] = append(points[a], m.a), append(points[b], m.b)
+			played[[2]int{min(a, b), max(a, b)}] = true
 		}
 		return m
 	}

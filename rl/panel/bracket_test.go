@@ -34,7 +34,7 @@ func played(n int, met func(a, b int) meeting) (duels [][][2]int, stands []stand
 }
 
 // TestTournament: rounds, places and duels as they are by hand; of any number the best one wins by at most
-// 2(n-1) duels, none of them twice; what cannot be read decides nothing for others.
+// 2(n-1) duels, none of them twice, also in the means; what cannot be read decides nothing for others.
 func TestTournament(t *testing.T) {
 	strength := []float64{3, 8, 1, 7, 2, 6, 5, 4} // the first one is beaten by five
 	by := func(a, b int) meeting {
@@ -63,18 +63,23 @@ func TestTournament(t *testing.T) {
 			strength = append(strength, r.Float64())
 		}
 		duels, stands := played(n, by)
-		all, seen := 0, map[[2]int]bool{}
+		all, seen, points := 0, map[[2]int]bool{}, make([][]float64, n)
 		for _, d := range slices.Concat(duels...) {
 			pair := [2]int{min(d[0], d[1]), max(d[0], d[1])}
 			if seen[pair] || pair[0] == pair[1] {
 				t.Errorf("n = %d: %v again", n, d)
 			}
 			seen[pair], all = true, all+1
+			m := by(d[0], d[1])
+			points[d[0]], points[d[1]] = append(points[d[0]], m.a), append(points[d[1]], m.b)
 		}
 		if n > 0 && all > 2*(n-1) {
 			t.Errorf("n = %d: %d duels", n, all)
 		}
 		for i, s := range stands {
+			if n > 1 && s.mean != meanOf(points[i]) {
+				t.Errorf("n = %d: the mean of %d is %v, of its duels %v", n, i, s.mean, points[i])
+			}
 			if (s.round == slices.MaxFunc(stands, func(a, b stand) int { return a.round - b.round }).round) != (strength[i] == slices.Max(strength)) || s.why != "" || n > 1 && s.round == 0 {
 				t.Errorf("n = %d: %d of strength %v: %+v", n, i, strength[i], s)
 			}

@@ -82,6 +82,7 @@ func TestLearnRefused(t *testing.T) {
 		{learns + "weight = 2\n", "stage.rl.learn.rm.weight does not go with another model, whose loss has an update of its own"},
 		{learns + "[stage.learn.policy]\nkind = \"sft\"\noptimizer = {lr = 1}\n", "stage.rl.learn.policy.optimizer does not go with a second loss of the policy"},
 		{learns + "[stage.learn.policy]\nkind = \"sft\"\nfirst = true\n", "stage.rl.learn.policy.first does not go with a second loss of the policy"},
+		{strings.Replace(learns, "head = true\n", "head = true\nprompt = \"{question}\"\n", 1), "mine.toml:5:1: models.rm.prompt: the head learns in stage rl by kind preference, whose rows have prompts of their own"},
 		{learns + "kinds = \"sft\"\n", "unknown key stage.rl.learn.rm.kinds"},
 		{learns + "every = 0\n", "stage.rl.learn.rm.every = 0 is out of range; accepted: a whole number from 1 to 1000000000"},
 		{learns + "max_tokens = 0\n", "stage.rl.learn.rm.max_tokens is missing: rows have no fixed length"},

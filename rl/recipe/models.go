@@ -79,8 +79,8 @@ type Member struct {
 
 	// a question in place of the policy's own, with members of the row in braces, such as "{question} The
 	// answer is {answer}.": the model scores the policy's tokens after it, and its head learns from them after
-	// it. A completion for which it is longer than max_prompt_tokens has no such log-prob or score; for stages
-	// of kind rl; "": the policy's prompt
+	// it. A completion for which it is longer than max_prompt_tokens has no such log-prob or score; where a head
+	// learns, no prompt may be longer; for stages of kind rl; "": the policy's prompt
 	Prompt string `toml:"prompt"`
 }
 
@@ -558,14 +558,22 @@ func (d decoder) taught(r *Recipe, name string) {
 	d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "preset = \"bradley_terry\" is such a loss; or leave head out"))
 }
 
-// prompted checks what a stage asks of models with a prompt of their own.
+// prompted checks what a stage asks and teaches models with a prompt of their own.
 func (d decoder) prompted(r *Recipe, st *Stage) {
 	for _, name := range r.ModelNames() {
-		if r.Models[name].Prompt == "" || !st.Asks(name) {
+		m := r.Models[name]
+		teaches := m.Head && st.Learns() && st.Teaches(name)
+		if m.Prompt == "" || !st.Asks(name) && !teaches {
 			continue
 		}
 		p := settings.Path{"models", name, "prompt"}
+		kind := st.Kind // by which the head learns
+		if l, beside := st.Learn[name]; beside {
+			kind = l.Kind
+		}
 		switch {
+		case teaches && kind != KindRL:
+			d.Fail(p, "models.%s.prompt: the head learns in stage %s by kind %s, whose rows have prompts of their own; accepted: kind rl, or a model without a prompt", name, st.Name, kind)
 		case !st.Draws():
 			d.Fail(p, "models.%s.prompt: stage %s is of kind %s, whose rows have prompts of their own; accepted: a model without a prompt there", name, st.Name, st.Kind)
 		case st.played:

@@ -225,6 +225,24 @@ func TestHeads(t *testing.T) {
 	}
 }
 
+// TestHeadPrompt: a head with a prompt of its own learns in stages of kind rl, which are not played in turns.
+func TestHeadPrompt(t *testing.T) {
+	own := strings.Replace(withHead, "head = true\n", "head = true\nprompt = \"{question}\"\n", 1)
+	if _, err := Parse("mine.toml", own, nil); err != nil {
+		t.Error(err)
+	}
+	own = strings.Replace(own, "reward = \"rm\"\n", "", 1) // what a stage teaches is checked where no stage asks
+	for _, c := range []struct{ from, to, want string }{
+		{"kind = \"rl\"\ntrains = \"rm\"\n[stage.algorithm]\npreset = \"bradley_terry\"\npair = \"scored_group\"\n", "kind = \"sft\"\ntrains = \"rm\"\n[stage.algorithm]\npreset = \"sft\"\nloss = \"seq_mean(-last(score))\"\n",
+			"mine.toml:5:1: models.rm.prompt: the head learns in stage rm by kind sft, whose rows have prompts of their own; accepted: kind rl"},
+		{"chain-sum-tiny", "guess-tiny", "mine.toml:5:1: models.rm.prompt does not go with a task that is played in turns"},
+	} {
+		if _, err := Parse("mine.toml", strings.Replace(own, c.from, c.to, 1), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.to, err, c.want)
+		}
+	}
+}
+
 // TestLeftOut holds that a recipe may leave out both the stages that train a head and those that read it, as
 // comparisons do for the start that their runs share. The first alone stays refused.
 func TestLeftOut(t *testing.T) {

@@ -59,7 +59,8 @@ func try(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) (notes 
 	return notes
 }
 
-// inSeats are the rows of a stage as its groups have them, each with a seat of those that the policy plays.
+// inSeats are the rows of a stage as its groups have them, each with a seat of those that the policy plays and, where
+// several may play against it, with one of those.
 func inSeats(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) []verify.Problem {
 	var seats []string
 	switch {
@@ -70,10 +71,14 @@ func inSeats(r *recipe.Recipe, st *recipe.Stage, rows []verify.Problem) []verify
 	default:
 		return rows
 	}
-	out := make([]verify.Problem, len(rows))
-	for i, row := range rows {
-		if out[i] = rollout.InSeat(row, seats[i%len(seats)]); st.Pooled() {
-			out[i].Metadata[rollout.MemberAgainst] = json.RawMessage(`"someone"`)
+	out := make([]verify.Problem, tryRows)
+	for i := range out {
+		seat, round := seats[i%len(seats)], i/len(seats)
+		out[i] = rollout.InSeat(rows[i%len(rows)], seat)
+		for _, other := range r.Task.Seats() {
+			if pool := st.SeatBy(other); len(pool) > 1 && other != seat {
+				out[i].Metadata[rollout.MemberAgainst], _ = json.Marshal(pool[round%len(pool)]) // of a text it cannot fail
+			}
 		}
 	}
 	return out

@@ -36,6 +36,26 @@ func TestTrialOfRareProblems(t *testing.T) {
 	}
 }
 
+// TestTrialOfOpponents: a method that learns only from games against one of several opponents is accepted.
+func TestTrialOfOpponents(t *testing.T) {
+	for _, name := range []string{"past", "older", "random"} {
+		_, err := load("nim-tiny", `models={past = {copy = "policy", renew = 2}, older = {copy = "policy", renew = 3}}`,
+			`stage.rl.seats={second = ["past", "older", "random"]}`, fmt.Sprintf(`stage.rl.algorithm={preset = "grpo", keep = "row.against == '%s'"}`, name))
+		if err != nil {
+			t.Errorf("against %s: %v", name, err)
+		}
+	}
+}
+
+// TestTrialOfSteps: what a judge says of a step is from 0 to 1 in a trial too.
+func TestTrialOfSteps(t *testing.T) {
+	o, err := small(t, `preset = "grpo", weight = "1 - good.step"`, `models={past = {copy = "policy"}}`,
+		`stage.rl.verifier=[{name = "good", verifier = "judge", options = {model = "past", shows = "steps", steps = "[+=]", source = "{completion}{step}", read = {1 = 1, 2 = 0}}}]`)
+	if err != nil || len(o.Notes) > 0 {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
 // TestNoPresetIsFound: a trial finds nothing in the recipes and methods of the program.
 func TestNoPresetIsFound(t *testing.T) {
 	if testing.Short() {

@@ -314,3 +314,12 @@ func TestHeadPrompt(t *testing.T) {
 		t.Error("a prompt of its own changes nothing of what a head learns")
 	}
 }
+
+// TestLongHeadPrompt: a prompt that leaves no room for it is refused before a head learns after it.
+func TestLongHeadPrompt(t *testing.T) {
+	text := strings.Replace(scoredRun, "head = true", "head = true\nprompt = \"{question} {question} {question}\"", 1)
+	err := trainText(t, tester(t), t.TempDir(), text, false)
+	if err == nil || !strings.Contains(err.Error(), "models.rm.prompt: problem ") || !strings.Contains(err.Error(), "a head learns after ") || !strings.Contains(strings.Join(hint.All(err), " "), "--set task.max_prompt_tokens=") {
+		t.Errorf("%v (%v)", err, hint.All(err))
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -181,21 +183,27 @@ func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) 
 	return nil
 }
 
-// prompted refuses problems that lack what the prompt of a model shows.
+// prompted refuses problems that lack what the prompt of a model shows, or for which that of a head that learns is too long.
 func prompted(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for _, name := range r.ModelNames() {
-		prompt := r.Models[name].Prompt
-		if prompt == "" || !slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Asks(name) }) {
+		prompt, learns := r.Models[name].Prompt, r.Models[name].Head && r.Trained(name)
+		asks := func(st recipe.Stage) bool { return !st.Skip && st.Asks(name) }
+		if prompt == "" || !learns && !slices.ContainsFunc(r.Stages, asks) {
 			continue
 		}
 		rows, _ := source.Rows()
 		if rows == nil {
-			rows = []verify.Problem{source.Draw(random.At(0, 0, 0))}
+			rows = prompts.Step(source, r.Seed, 0, 0, cast.ProbeProblems)
 		}
 		for _, row := range rows {
-			if _, err := renderer.Asked(row, prompt); err != nil {
-				faults := r.Faults()
+			faults := r.Faults()
+			switch ids, err := renderer.Asked(row, prompt); {
+			case err != nil:
 				faults.Fail("models."+name+".prompt", "problem %s: %w; accepted: {question}, {answer} and what else the row has", terminal.Quote(row.Question), err)
+				return faults.Err()
+			case learns && len(ids) > r.Task.MaxPromptTokens:
+				err := fmt.Errorf("a head learns after %d tokens; accepted: at most max_prompt_tokens = %d", len(ids), r.Task.MaxPromptTokens)
+				faults.Fail("models."+name+".prompt", "problem %s: %w", terminal.Quote(row.Question), hint.With(err, "--set task.max_prompt_tokens=%d", len(ids)))
 				return faults.Err()
 			}
 		}
