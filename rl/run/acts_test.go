@@ -124,7 +124,6 @@ var staysPut = map[string]string{
 	"rnd learn":                "as oreal",
 	"webrl trains":             "as cooper",
 	"webrl truth":              "it is measured, and never paid",
-	"mrmbench trains":          "as cooper",
 	"early-rejection learn":    "as oreal",
 	"grounded-prm trains":      "as cooper",
 	"grounded-prm tree":        "as prorag",
