@@ -100,6 +100,8 @@ func TestBridges(t *testing.T) {
 			`Walk.|{"at": 2}|Say a whole number from 0 to 1.; state {"at": 2} / Say a whole number from 0 to 1. / Say a whole number from 0 to 1. / {"at": 3}; -0.25; state {"at": 3} / -0.25; = 0 a return of -0.5`},
 		{"gymnasium", []string{"Corridor-v0", "--with", `{"long": 1}`, "--actions", "back,on", "--low", "-1"}, `{"number":6}`, []string{"1", "ON"},
 			`{"at": 0}|Say one of: back, on.; state {"at": 0} / Say one of: back, on. / -0.25; = 0.375 a return of -0.25`},
+		{"gymnasium", []string{"Switches-v0"}, `{"number":2}`, []string{"[0.9, 1.7]", "[0, 3]", "[2]", "[1.0, 2]"},
+			`{"at": 2}|Say a list of 2 whole numbers, as JSON.; state {"at": 2} / Say a list of 2 whole numbers, as JSON. / Say a list of 2 whole numbers, as JSON. / Say a list of 2 whole numbers, as JSON. / [1, 2]; state [1, 2]`},
 		{"textarena", []string{"Dice"}, `{"number":5}`, []string{"1", "1", "enough"},
 			`Guess. / It was 638. / It was 262. / -1; = 0 no more`},
 		{"verifiers", []string{"doubles"}, `{"number":2}`, []string{"3", "4"}, "Be brief.||double 2 / again / 1; = 1 a return of 1"},
@@ -146,6 +148,28 @@ func TestBridges(t *testing.T) {
 	if rows, err := doubles.Rows(t.Context()); err != nil || len(rows) != 3 || string(rows[2]) != `{"number": 2}` {
 		t.Errorf("rows %s, %v", rows, err)
 	}
+
+	// What is no JSON, such as a reward that is not finite, is an error of its episode. Long observations are equal
+	// situations only if they are equal.
+	broken := New(bridge(t, python, "gymnasium", "Corridor-v0", "--with", `{"pays": NaN}`), nil)
+	defer broken.Close()
+	for _, got := range sideBySide(t, broken, verify.Problem{ID: "a"}, []string{"1"}) {
+		if !strings.HasPrefix(got[1], "! it says: ValueError('Out of range float values") {
+			t.Errorf("a reward that is no number: %q", got)
+		}
+	}
+	wide := New(bridge(t, python, "gymnasium", "Corridor-v0", "--with", `{"long": 9, "before": 2000}`), nil)
+	defer wide.Close()
+	got := sideBySide(t, wide, verify.Problem{Metadata: map[string]json.RawMessage{"number": json.RawMessage("2")}}, []string{"1", "0"})[0]
+	var states []string
+	for _, told := range got {
+		_, state, _ := strings.Cut(told, "; state ")
+		states = append(states, state)
+	}
+	if states[0] != states[2] || states[0] == states[1] || len(states[0]) != 64 {
+		t.Errorf("the states of a long observation, the next, and the first again: %q", states)
+	}
+
 	for _, x := range []struct {
 		library, want string
 		arguments     []string
@@ -155,6 +179,9 @@ func TestBridges(t *testing.T) {
 		{"gymnasium", "--with is no JSON object", []string{"Corridor-v0", "--with", "[]"}},
 		{"textarena", "AssertionError", []string{"Chess"}},
 		{"openenv", "which no action has; accepted: number, tag", []string{"127.0.0.1:1"}},
+		{"openenv", "HTTP Error 302", []string{"127.0.0.2:1", "--say", "number"}},
+		{"openenv", "has more than 1 MiB", []string{"127.0.0.3:1", "--say", "number"}},
+		{"openenv", "--action is no JSON object", []string{"127.0.0.1:1", "--say", "number", "--action", "[1]"}},
 		{"openenv", "example.com:80 is not on this machine", []string{"example.com:80", "--say", "number"}},
 	} {
 		w := New(bridge(t, python, x.library, x.arguments...), nil)

@@ -43,6 +43,7 @@ def over(o, total, reason=""):
 
 
 async def answer(games, begin, rows, o):
+    to = {key: o[key] for key in ("id",) if key in o}
     try:
         if o["op"] == "rows":
             out = {"rows": rows(o["from"])}
@@ -58,10 +59,10 @@ async def answer(games, begin, rows, o):
             out = games[o["id"]].step(o["text"], o.get("cut", False))
         if inspect.isawaitable(out):
             out = await out
-    except Exception as e:  # the world's fault: the episode is not scored
+        say(to | (out or {}))
+    except Exception as e:  # the world's fault, what is no JSON as well: the episode is not scored
         traceback.print_exc()
-        out = {"error": repr(e)}
-    say({key: o[key] for key in ("id",) if key in o} | (out or {}))
+        say(to | {"error": repr(e)})
 
 
 def serve(begin, rows=None, **hello):

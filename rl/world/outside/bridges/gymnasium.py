@@ -1,6 +1,6 @@
 
 
-import re
+import hashlib, re
 
 import gymnasium
 import numpy
@@ -30,6 +30,17 @@ def shown(env, seen):
     return seen if isinstance(seen, str) else json.dumps(plain(seen))
 
 
+def state(seen):
+    """A text that two observations share if they are equal."""
+    text = json.dumps(plain(seen))
+    return text if len(text) <= 4096 else hashlib.sha256(text.encode()).hexdigest()
+
+
+def whole(space):
+    """Whether its lists are of whole numbers."""
+    return space.dtype.kind in "iu"
+
+
 def accepted(space):
     if names:
         return "Say one of: " + ", ".join(names) + "."
@@ -37,7 +48,7 @@ def accepted(space):
         return f"Say a whole number from {space.start} to {space.start + space.n - 1}."
     if isinstance(space, spaces.Text):
         return "Say a text."
-    return f"Say a list of {'x'.join(map(str, space.shape))} numbers, as JSON."
+    return f"Say a list of {'x'.join(map(str, space.shape))} {'whole ' * whole(space)}numbers, as JSON."
 
 
 def action(space, text):
@@ -51,7 +62,10 @@ def action(space, text):
         elif isinstance(space, spaces.Discrete):
             act = int(text) if text.isascii() and text.lstrip("-").isdigit() else None
         else:
-            act = numpy.array(json.loads(text), dtype=space.dtype).reshape(space.shape)
+            said = numpy.array(json.loads(text)).reshape(space.shape)
+            act = said.astype(space.dtype)
+            if whole(space) and not numpy.array_equal(act, said):
+                return None
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
     return act if act is not None and space.contains(act) else None
@@ -64,7 +78,7 @@ class Episode:
 
     def told(self, seen, *before):
         text = "\n".join([*before, shown(self.env, seen)])
-        return {"messages": [{"text": text}], "state": json.dumps(plain(seen))[:4096]}
+        return {"messages": [{"text": text}], "state": state(seen)}
 
     def first(self):
         seen, _ = self.env.reset(seed=self.seed)

@@ -3,6 +3,7 @@
 import ipaddress, urllib.request
 from contextlib import suppress
 
+os.environ["WEBSOCKETS_MAX_REDIRECTS"] = "1"  # the one attempt is the address itself
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -13,6 +14,8 @@ parser.add_argument("--pure", action="store_true", help="equal seeds and turns m
 parser.add_argument("--sessions", type=int, default=64, help="how many the server holds at a time")
 parser.add_argument("--connect", action="store_true", help="the address may lie beyond this machine")
 o = options()
+if not isinstance(o.action, dict):
+    parser.error("--action is no JSON object")
 host = o.environment.rpartition(":")[0].strip("[]")
 try:
     near = host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -21,9 +24,14 @@ except ValueError:
 if not (near or o.connect):
     parser.error(f"{o.environment} is not on this machine; accepted: HOST:PORT of loopback, such as 127.0.0.1:8000, or any with --connect")
 
-direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+direct = urllib.request.OpenerDirector()  # it follows no redirection, and knows no proxy
+for handler in (urllib.request.HTTPHandler, urllib.request.HTTPErrorProcessor, urllib.request.HTTPDefaultErrorHandler):
+    direct.add_handler(handler())
 with direct.open(f"http://{o.environment}/schema", timeout=10) as answered:
-    fields = json.load(answered)["action"].get("properties", {})
+    schema = answered.read((1 << 20) + 1)
+if len(schema) > 1 << 20:
+    parser.error(f"the schema of {o.environment} has more than 1 MiB")
+fields = json.loads(schema)["action"].get("properties", {})
 if o.say not in fields:
     parser.error(f"--say is {o.say}, which no action has; accepted: {', '.join(sorted(fields))}")
 text_alone = fields[o.say].get("type", "string") == "string"

@@ -1,4 +1,7 @@
-# Stands in for gymnasium in TestBridges: a corridor of 4 places, from a place of the seed, with the goal on the right.
+# Stands in for gymnasium in TestBridges: a corridor of 4 places, from a place of the seed, with the goal on the right,
+# and two switches.
+import numpy
+
 class spaces:
     class Discrete:
         start, n = 0, 2
@@ -10,7 +13,12 @@ class spaces:
             return "Discrete(2)"
 
     class Text: pass
-    class MultiDiscrete: pass
+    class MultiDiscrete:
+        shape, dtype = (2,), numpy.dtype
+
+        def contains(self, x):
+            return len(x.values) == 2 and all(0 <= value < 3 for value in x.values)
+
     class MultiBinary: pass
     class Box: pass
 
@@ -18,20 +26,30 @@ class spaces:
 class Corridor:
     action_space, render_mode = spaces.Discrete(), None
 
-    def __init__(self, long=4):
-        self.long = long
+    def __init__(self, long=4, pays=-0.25, before=0):
+        self.long, self.pays, self.before = long, pays, before
 
     def reset(self, seed):
         self.at = seed % self.long
-        return {"at": self.at}, {}
+        return self.seen(), {}
+
+    def seen(self):
+        return {"before": [0] * self.before, "at": self.at} if self.before else {"at": self.at}
 
     def step(self, action):
         self.at += 1 if action else -1
-        return {"at": self.at}, -0.25, self.at == self.long, False, {}
+        return self.seen(), self.pays, self.at == self.long, False, {}
 
     def close(self):
         print("closed: this is log, and no answer")
 
 
+class Switches(Corridor):
+    action_space = spaces.MultiDiscrete()
+
+    def step(self, action):
+        return action, 0, False, False, {}
+
+
 def make(name, **arguments):
-    return Corridor(**arguments)
+    return {"Corridor-v0": Corridor, "Switches-v0": Switches}[name](**arguments)

@@ -1,17 +1,28 @@
 # Stands in for a client of WebSockets and for the server behind it in TestBridges: it echoes a number, and is
-# over at 9. It holds two sessions.
-import io, json, urllib.request
+# over at 9. It holds two sessions. A second server sends to one beyond this machine, and a third says too much.
+import io, json, os, urllib.request, urllib.response
 
 from ..exceptions import ConnectionClosed
 
 
-class opener:
-    def open(self, address, timeout):
-        assert address == "http://127.0.0.1:1/schema"
-        return io.BytesIO(json.dumps({"action": {"properties": {"number": {"type": "integer"}, "tag": {}}}}).encode())
+schema = json.dumps({"action": {"properties": {"number": {"type": "integer"}, "tag": {}}}})
+answers = {
+    "http://127.0.0.1:1/schema": (200, {}, schema),
+    "http://127.0.0.2:1/schema": (302, {"location": "http://example.com/schema"}, ""),
+    "http://example.com/schema": (200, {}, schema),
+    "http://127.0.0.3:1/schema": (200, {}, schema + " " * 2**20),
+}
 
 
-urllib.request.build_opener = lambda *handlers: opener()
+def answered(handler, request):
+    code, headers, text = answers[request.full_url]
+    response = urllib.response.addinfourl(io.BytesIO(text.encode()), headers, request.full_url, code)
+    response.msg = "answered"
+    return response
+
+
+assert os.environ["WEBSOCKETS_MAX_REDIRECTS"] == "1"
+urllib.request.HTTPHandler.http_open = answered
 sessions = set()
 
 
