@@ -59,7 +59,7 @@ const (
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
-	"webrl replay.store":                         "two steps teach the model that pays nothing: no episode counts as done",
+	"webrl replay.store":                         "two steps teach the model that pays too little: it holds no episode for done",
 	"webrl algorithm.loss":                       "the stage of its judge has weight 1 and no penalty: the loss of its base is the same",
 	"autowebglm algorithm.policy":                noRatio,
 	"refalign algorithm.policy":                  noRatio,
