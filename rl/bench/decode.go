@@ -99,8 +99,8 @@ func (s Shape) otherSide(caps gpu.Caps, use memory.Use) (int, error) {
 }
 
 // engine is the capacity that a batch of a shape needs. A step has room for all prompts: if they
-// were read a part at a time, completions would begin and end one after the other, and what is called
-// a batch would be one for some rounds in the middle.
+// were read a part at a time, completions would begin and end one after the other, and only some rounds
+// in the middle would have the whole batch.
 func (s Shape) engine(batch int) *sample.Options {
 	return &sample.Options{Sequences: batch, Context: s.Prompt + s.New, StepRows: max(256, batch*s.Prompt)}
 }

@@ -72,10 +72,7 @@ func (u modelUse) recipe(preset *recipe.Recipe, stage string, set []string) (*re
 // it, and what asking a judge about all completions of a step together saves. from is as for [Step]. Of random weights a
 // judge can read few completions: their words need not be those of a text. set changes keys of the preset, PATH=VALUE.
 func Models(ctx context.Context, b Bench, preset, from string, set ...string) error {
-	if from != "" {
-		set = append(set, "model.path="+from)
-	}
-	p, err := recipe.Load(preset, set)
+	p, set, blocked, err := b.loaded(preset, from, set...)
 	if err != nil {
 		return err
 	}
@@ -84,43 +81,72 @@ func Models(ctx context.Context, b Bench, preset, from string, set ...string) er
 		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
 	}
 	st := &p.Stages[of]
-	size := fmt.Sprintf("%s, %d x %d", preset, st.PromptsPerStep, st.GroupSize)
-	uses := modelUses()
-	var plain *loop
+	o := ofModels{b, p, st.Name, from, set, fmt.Sprintf("%s, %d x %d", b.named(preset), st.PromptsPerStep, st.GroupSize)}
+	uses := slices.DeleteFunc(modelUses()[1:], func(u modelUse) bool { return b.leaves(o.what(u)) })
+	if len(uses) == 0 {
+		return nil
+	}
+	if blocked {
+		for _, u := range uses {
+			b.skip("models", o.what(u), untrained(b.Dtype))
+		}
+		return nil
+	}
+	plain, closed, err := o.open(modelUses()[0])
+	if err != nil {
+		return err
+	}
+	defer closed()
 	for _, u := range uses {
-		what := size + ", " + u.name
-		if plain != nil && b.leaves(what) {
-			continue
-		}
-		r, err := u.recipe(p, st.Name, set)
-		if err != nil {
+		if err := o.measure(ctx, plain, u); err != nil {
 			return err
-		}
-		opened, err := resolve.Open(r, b.Told)
-		if err != nil {
-			return err
-		}
-		defer opened.Close()
-		index := func(s recipe.Stage) bool { return s.Name == st.Name }
-		l, err := openLoop(b, opened, from, slices.IndexFunc(r.Stages, index))
-		if err != nil {
-			return err
-		}
-		defer l.close()
-		if plain == nil {
-			plain = l
-			continue
-		}
-		if err := l.against(ctx, b, plain, what); err != nil {
-			return err
-		}
-		if u.judge == asksTwo {
-			if err := l.together(ctx, b, size+", questions together"); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// ofModels is what Models measures.
+type ofModels struct {
+	Bench
+	preset *recipe.Recipe
+	stage  string   // the name of the one that is measured
+	from   string   // as for [Step]
+	set    []string // what changes of the preset
+	size   string   // of a step, with which the names of cases begin
+}
+
+// what is the name of a case.
+func (o ofModels) what(u modelUse) string { return o.size + ", " + u.name }
+
+// open opens the stage with a use. It returns what closes all of it too.
+func (o ofModels) open(u modelUse) (*loop, func(), error) {
+	r, err := u.recipe(o.preset, o.stage, o.set)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := resolve.Open(r, o.Told)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := openLoop(o.Bench, opened, o.from, slices.IndexFunc(r.Stages, func(st recipe.Stage) bool { return st.Name == o.stage }))
+	if err != nil {
+		opened.Close()
+		return nil, nil, err
+	}
+	return l, func() { l.close(); opened.Close() }, nil
+}
+
+// measure measures a use beside the step without one.
+func (o ofModels) measure(ctx context.Context, plain *loop, u modelUse) error {
+	l, closed, err := o.open(u)
+	if err != nil {
+		return err
+	}
+	defer closed()
+	if err := l.against(ctx, o.Bench, plain, o.what(u)); err != nil || u.judge != asksTwo {
+		return err
+	}
+	return l.together(ctx, o.Bench, o.size+", questions together")
 }
 
 // against measures a step beside one without another model.
@@ -177,7 +203,7 @@ func (l *loop) together(ctx context.Context, b Bench, what string) error {
 	}
 	asked := p.Take().Questions
 	if asked < len(apart)/2 {
-		b.skip("models", what, fmt.Sprintf("the judge can read %d of %d completions: random weights write no text (--from MODEL)", asked, len(apart)))
+		b.skip("models", what, fmt.Sprintf("the judge can read %d of %d completions: random weights write no text", asked, len(apart)))
 		return nil
 	}
 	times, err := inTurns(modelTurns/2, 0, func() error { return run(groups...) }, func() error {

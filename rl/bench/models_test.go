@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
@@ -55,6 +56,25 @@ func TestModels(t *testing.T) {
 	for _, r := range got {
 		if together := strings.HasSuffix(r.Case, "questions together"); !strings.HasPrefix(r.Case, "countdown-tiny, 2 x 2, ") || (r.Skipped != "") != together || !together && (r.Turns < modelTurns || !(r.Value > 0) || r.RatioLow > r.Ratio || r.Ratio > r.RatioHigh) {
 			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// TestModelsDtype: a step is measured in the storage that is asked for, and says so; one that cannot be trained is skipped.
+func TestModelsDtype(t *testing.T) {
+	for dtype, skipped := range map[hf.Dtype]bool{hf.BF16: false, "q8_0": true} {
+		var got []Result
+		b := Bench{Device: device(t), Dtype: dtype, Only: "influences", Emit: func(r Result) { got = append(got, r) }}
+		err := Models(t.Context(), b, "countdown-tiny", "", "model.layers=1", "model.width=32", "model.heads=1", "model.mlp=32", "stage.rl.prompts_per_step=2", "stage.rl.group_size=2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 1 || !strings.HasPrefix(got[0].Case, "countdown-tiny, "+string(dtype)+", 2 x 2, ") || (got[0].Skipped != "") != skipped {
+			t.Errorf("%s: %+v", dtype, got)
+		}
+		_, set, _, err := b.loaded("countdown-tiny", "")
+		if err != nil || slices.Contains(set, "model.dtype="+string(dtype)) == skipped {
+			t.Errorf("%s: the step is of %q, %v", dtype, set, err)
 		}
 	}
 }

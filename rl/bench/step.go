@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model/hf"
@@ -27,29 +28,30 @@ func trlStep(preset string, c hf.Config) float64 {
 	return 0
 }
 
-// loaded is the recipe of a preset for Step, with the storage of the benchmark; blocked says
-// that its model cannot be trained in that one, which is not asked for then.
-func (b Bench) loaded(preset, from string) (r *recipe.Recipe, blocked bool, err error) {
-	var set []string
+// loaded is the recipe of a preset, with the storage of the benchmark, and all that it changes of the preset, as set
+// does; blocked says that its model cannot be trained in that storage, which is not asked for then.
+func (b Bench) loaded(preset, from string, set ...string) (r *recipe.Recipe, all []string, blocked bool, err error) {
+	set = slices.Clone(set)
 	if from != "" {
 		set = append(set, "model.path="+from)
 	}
 	r, err = recipe.Load(preset, set)
 	if err != nil || b.Dtype == "" {
-		return r, false, err
+		return r, set, false, err
 	}
 	if b.Dtype.Blocked() && r.Model.LoRA.Rank == 0 {
-		return r, true, nil
+		return r, set, true, nil
 	}
-	r, err = recipe.Load(preset, append(set, "model.dtype="+string(b.Dtype)))
-	return r, false, err
+	set = append(set, "model.dtype="+string(b.Dtype))
+	r, err = recipe.Load(preset, set)
+	return r, set, false, err
 }
 
 // Step measures whole reinforcement learning steps of a preset: the best of several, with
 // its phases. from is the Hugging Face folder of a model to start from, or "": random
 // weights, and rollouts of full length.
 func Step(ctx context.Context, b Bench, preset, from string) error {
-	r, blocked, err := b.loaded(preset, from)
+	r, _, blocked, err := b.loaded(preset, from)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func addendsOf(c *cli.Context) (*addends, error) {
 // tellSum says of a run whose policy learned by a sum of logits that it is the policy alone.
 func tellSum(c *cli.Context, path string) {
 	own := filepath.Join(path, recipe.File)
-	if !isFile(own) || c.IsSet(logitsFlag.Name) {
+	if !isFile(own) {
 		return
 	}
 	r, err := recipe.Load(own, nil)
@@ -98,7 +98,7 @@ func tellSum(c *cli.Context, path string) {
 		}
 	}
 	if text := r.Models[learner].Logits; text != "" {
-		fmt.Fprintln(c.App.ErrWriter, terminal.Message(fmt.Sprintf("%s: the policy alone. It learned by the sum %s, logits = %q: --logits and --with add the other models", path, learner, text)))
+		fmt.Fprintln(c.App.ErrWriter, terminal.Message(fmt.Sprintf("%s: the policy alone. It learned by the sum %s, logits = %q: --logits and --with of rlzero sample and rlzero eval add the other models", path, learner, text)))
 	}
 }
 

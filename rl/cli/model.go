@@ -139,7 +139,6 @@ func drawSamples(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	tellSum(c, args[0])
 	m, done, err := openModel(c, args[0])
 	if err != nil {
 		return err
@@ -222,6 +221,9 @@ var checkpointFlag = &cli.StringFlag{Name: "checkpoint", Usage: "`MODEL` of a ru
 
 // findModel finds MODEL, and says of a run which model that is.
 func findModel(c *cli.Context, path string) (store.Found, error) {
+	if !c.IsSet(logitsFlag.Name) {
+		tellSum(c, path)
+	}
 	return findCheckpoint(c, path, c.String(checkpointFlag.Name))
 }
 
@@ -402,6 +404,8 @@ best of n), 1/rank of the best right one, and how often a score by itself says w
 
 The accuracy on each task of a mixture stands under "tasks".
 
+With --logits its formula stands under "logits".
+
 chosen_on_heldout says that the model is the best of a run, chosen for its figure on these same
 problems, so that the figure is likely too high.`,
 		Flags: append(samplingFlags(),
@@ -481,7 +485,6 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	tellSum(c, args[0])
 	found, err := findModel(c, args[0])
 	if err != nil {
 		return err
@@ -500,6 +503,7 @@ func evaluate(c *cli.Context) error {
 			return err
 		}
 	} else if c.IsSet("against") {
+		tellSum(c, c.String("against"))
 		base, err := findCheckpoint(c, c.String("against"), "") // --checkpoint is one of MODEL
 		if err != nil {
 			return err
@@ -555,7 +559,11 @@ func measureModel(c *cli.Context, dir, adapter string, others *addends, o eval.O
 		return full, err
 	}
 	o.Note = func(line string) { show.Line("%s", line) }
-	return eval.Model(c.Context, m, o)
+	report, err := eval.Model(c.Context, m, o)
+	if err == nil && others != nil {
+		report.Logits = c.String(logitsFlag.Name)
+	}
+	return report, err
 }
 
 // measureHead measures the head of the model in a folder.

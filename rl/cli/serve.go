@@ -176,6 +176,7 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 
 // servedFolder is the folder or file of MODEL, and what is to be said about it.
 func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
+	tellSum(c, path)
 	found, err := store.FindModel(path, c.String(checkpointFlag.Name))
 	warn(c, found.Warnings)
 	if err != nil || found.Note == "" {

@@ -104,6 +104,9 @@ func meanOf(x []float64) float64 {
 func (a Against) Table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s x %s of the model and of its base\n", a.Of.Task, terminal.Count(len(a.Of.Groups), "problem", ""), terminal.Count(a.Of.Samples, "sample", ""))
+	if a.Of.Logits != "" {
+		fmt.Fprintf(&b, "%-8s %s\n", "logits", terminal.Line(a.Of.Logits, 200))
+	}
 	fmt.Fprintf(&b, "%-8s %8s %8s   %8s %8s %8s %8s %10s\n", "", "base", "model", "kept", "lost", "gained", "out", "expansion")
 	for _, r := range a.Reach {
 		expansion := "-"

@@ -88,7 +88,7 @@ func TestNothingJudged(t *testing.T) {
 	if err := judged(some); err != nil {
 		t.Error(err)
 	}
-	if table := (Report{"task", some, []int{1, 2}, false, nil}).Table(); strings.Contains(table, "NaN") || !strings.Contains(table, "pass@1") || strings.Contains(table, "pass@2") {
+	if table := (Report{Task: "task", Result: some, ks: []int{1, 2}}).Table(); strings.Contains(table, "NaN") || !strings.Contains(table, "pass@1") || strings.Contains(table, "pass@2") {
 		t.Errorf("table:\n%s", table)
 	}
 }

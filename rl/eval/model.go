@@ -61,6 +61,7 @@ type Report struct {
 	ks     []int
 	chosen bool
 	kinds  []string // [problem] of a mixture of tasks: the task that it belongs to; nil: there is one
+	Logits string   // the formula of the sum that it drew by; "": the model alone
 }
 
 // MarshalJSON writes the keys in the documented order; a figure that could not
@@ -83,6 +84,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		fmt.Fprintf(&b, "%q:%s", key, raw)
 	}
 	put("task", r.Task)
+	if r.Logits != "" {
+		put("logits", r.Logits)
+	}
 	put("n", len(r.Groups))
 	put("samples", r.Samples)
 	put("mean", r.Mean)
@@ -156,6 +160,9 @@ func (r Report) Table() string {
 		fmt.Fprintf(&b, "%-*s %6.1f %%  %s\n", width, name, 100*v, note)
 	}
 	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, terminal.Count(len(r.Groups), "problem", ""), terminal.Count(r.Samples, "sample", ""))
+	if r.Logits != "" {
+		fmt.Fprintf(&b, "%-*s %s\n", width, "logits", terminal.Line(r.Logits, 200))
+	}
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
@@ -262,7 +269,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{name, r, o.K, o.Chosen, nil}
+	report := &Report{Task: name, Result: r, ks: o.K, chosen: o.Chosen}
 	for _, p := range problems {
 		if name := tasks.KindOf(style.Task, p); style.Task != nil && name != "" {
 			report.kinds = append(report.kinds, name)

@@ -163,10 +163,11 @@ func (s *Stage) facts() []formula.Fact {
 	if s.Grows() {
 		facts = append(facts, algo.TreeFacts()...)
 	}
+	steps := s.StepJudges()
 	for _, v := range s.Verifiers {
 		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"},
 			formula.Fact{Name: v.Name + ".*", Level: formula.Completion, Meaning: "a number of its verdict"})
-		if fact := v.Name + algo.StepFact; s.StepJudge(fact) != nil {
+		if fact := v.Name + algo.StepFact; steps[fact] != nil {
 			facts = append(facts, algo.StepsFact(fact))
 		}
 	}

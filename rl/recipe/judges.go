@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
@@ -25,11 +24,7 @@ type Judging struct {
 func (r *Recipe) Judges() []Judging {
 	var out []Judging
 	add := func(options map[string]any, st *Stage, name string) {
-		raw, err := json.Marshal(options)
-		if err != nil {
-			return
-		}
-		if j, err := judge.New(raw); err == nil {
+		if j := judgeOf(options); j != nil {
 			out = append(out, Judging{j, st, name})
 		}
 	}
@@ -45,6 +40,19 @@ func (r *Recipe) Judges() []Judging {
 		}
 	}
 	return out
+}
+
+// judgeOf is a judge with options; nil: they are not accepted.
+func judgeOf(options map[string]any) *judge.Judge {
+	raw, err := json.Marshal(options)
+	if err != nil {
+		return nil
+	}
+	j, err := judge.New(raw)
+	if err != nil {
+		return nil
+	}
+	return j
 }
 
 // JudgeRoom is how many tokens the longest question of a judge has with its answer: its context, or what
@@ -77,29 +85,18 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 	return room
 }
 
-// steps is the judge of a stage's verifier that judges the steps of completions; nil: it does not.
-func (s *Stage) steps(name string) *judge.Judge {
+// StepJudges are the judges of a stage's verifiers that judge the steps of completions, by the facts that tell their
+// verdicts.
+func (s *Stage) StepJudges() map[string]*judge.Judge {
+	out := map[string]*judge.Judge{}
 	for _, v := range s.Verifiers {
-		if shows, _ := v.Options["shows"].(string); v.Name != name || v.Verifier != judge.Name || shows != judge.Steps {
-			continue
-		}
-		raw, err := json.Marshal(v.Options)
-		if err != nil {
-			return nil
-		}
-		if j, err := judge.New(raw); err == nil {
-			return j
+		if shows, _ := v.Options["shows"].(string); v.Verifier == judge.Name && shows == judge.Steps {
+			if j := judgeOf(v.Options); j != nil {
+				out[v.Name+algo.StepFact] = j
+			}
 		}
 	}
-	return nil
-}
-
-// StepJudge is the judge whose verdicts about steps a fact is; nil: it is another fact.
-func (s *Stage) StepJudge(fact string) *judge.Judge {
-	if name, is := strings.CutSuffix(fact, algo.StepFact); is {
-		return s.steps(name)
-	}
-	return nil
+	return out
 }
 
 // judgedBy are the models that judge in a stage.

@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
 )
 
 // when is the time of a step from which on a fact is known.
@@ -139,7 +140,7 @@ func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
 		own := ofModel(fact)
 		return &own, false
 	}
-	if f.stage.StepJudge(fact) != nil {
+	if f.judges[fact] != nil {
 		if by < drawn {
 			return nil, true
 		}
@@ -180,10 +181,11 @@ type facts struct {
 	stage   *recipe.Stage // whose formulas they are
 	index   int           // of the stage, in streams of random numbers; of who learns beside it a number of its own
 	method  *algo.Algorithm
-	turns   bool        // they are the segments
-	nodes   bool        // those of trees are
-	reads   []string    // facts, those of a reward apart
-	states  algo.States // of the method
+	turns   bool                    // they are the segments
+	nodes   bool                    // those of trees are
+	reads   []string                // facts, those of a reward apart
+	states  algo.States             // of the method
+	judges  map[string]*judge.Judge // of steps, by the facts that tell what they say
 	prompts *prompts.Renderer
 	record  *Record
 	models  models
@@ -195,7 +197,7 @@ func newFacts(p Parts, index int) (*facts, error) {
 
 // factsFor are those of a stage with an index, or of who learns beside it.
 func factsFor(p Parts, st *recipe.Stage, index int) (*facts, error) {
-	f := &facts{recipe: p.Recipe, stage: st, index: index, prompts: p.Prompts, record: p.Record, models: castModels{p.Cast}}
+	f := &facts{recipe: p.Recipe, stage: st, index: index, judges: st.StepJudges(), prompts: p.Prompts, record: p.Record, models: castModels{p.Cast}}
 	var err error
 	if f.method, err = st.Compiled(); err == nil {
 		f.reads, err = st.Reads()

@@ -15,7 +15,7 @@ import (
 // shown to it that is 0, as the completion is wrong.
 func judgedSteps(x subject, fact string) (formula.Column, error) {
 	name := strings.TrimSuffix(fact, algo.StepFact)
-	judge, place := x.facts.stage.StepJudge(fact), x.verifier(name)
+	judge, place := x.judges[fact], x.verifier(name)
 	c := formula.Column{Level: formula.Token, Why: map[int]string{}}
 	put := func(v float64, why string) {
 		if math.IsNaN(v) {

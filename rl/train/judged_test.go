@@ -19,7 +19,7 @@ func TestJudgedSteps(t *testing.T) {
 	const part = "</think>"
 	st := &recipe.Stage{}
 	st.Verifiers = []reward.Verifier{{Name: "good", Verifier: "judge", Options: map[string]any{"model": "m", "source": "{step}", "shows": "steps", "steps": "=", "part": part, "read": map[string]any{"yes": 1.0, "no": 0.0}}}}
-	f := &facts{prompts: renderer, stage: st}
+	f := &facts{recipe: &recipe.Recipe{}, prompts: renderer, stage: st, judges: st.StepJudges()}
 	ids := func(text string) []int {
 		ids, err := renderer.Answer(text)
 		if err != nil {
@@ -44,7 +44,7 @@ func TestJudgedSteps(t *testing.T) {
 	add(0, "5=24", verify.Abstain("nonsense"), end)
 	add(0, "</think>5=24", verify.Reject("", "judge", "it is too long"), end)
 	x := subject{facts: f, cs: completionsOf([]rollout.Group{g})}
-	row, _ := (&facts{recipe: &recipe.Recipe{}, stage: st}).supplierOf("good.step", drawn)
+	row, _ := f.supplierOf("good.step", drawn)
 	columns, err := row.columns(x, "good.step")
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,11 @@ package weights
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
@@ -57,7 +59,7 @@ func (m merge) compare(t *testing.T, dir string) {
 		return Model{name, f}
 	}
 	golden, models := of(m.Name), []Model(nil)
-	for name := range m.Terms {
+	for _, name := range slices.Sorted(maps.Keys(m.Terms)) { // the first one has the config and the tokenizer
 		models = append(models, of(name))
 	}
 	for tensor, got := range blend(t, m.Formula, models...) {

@@ -89,7 +89,8 @@ against     with "pairs": "all" other completions of the prompt, whose mean is t
             completions these ask n(n-1), 2(n-1) and at most 4(n-1) questions. Default "all".
 prompt      a file with the question. In braces: {question}, {answer}, {completion}, {row.NAME} of
             the row; {item} with "items"; {step} and what stands before it, {before}, with "steps";
-            {a} and {b} with "pairs"; {list} with "group". {{ and }} are braces. Without it the conversation itself is shown, which only a head can read.
+            {a} and {b} with "pairs"; {list} with "group". {{ and }} are braces. Without it the
+            conversation itself is shown, which only a head can read.
 part        what stands after the last such text in a completion is shown, such as "</think>"; a
             completion without it shows nothing. Default: all of it.
 read        "head": what the model's head says; the score is its sigmoid, and NAME.raw the number
@@ -107,8 +108,9 @@ max_tokens  longest answer that is drawn; one that is cut is unread. Default 256
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
 context     longest question with its answer, in tokens of the judge. Default: max_prompt_tokens, the
             longest completion, a token for each byte of the prompt file, and max_tokens; with as many
-            completions as are shown together, and two for steps. A completion that does not fit is wrong. If several are shown together and do not fit, the longest are wrong until
-            the rest fits.
+            completions as are shown together, and two for steps. A completion that does not fit is
+            wrong. If several are shown together and do not fit, the longest are wrong until the rest
+            fits.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
             largest accepted share of what these are paid. In [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.
@@ -116,7 +118,8 @@ allow_self  accept the policy as its own judge. Default false.
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),
 1, 2, ... (items and steps), least and last (steps), wins (pairs), place (pairs and group; 1 is the best).
 
-Not scored when more than half of the votes are unread, or the row lacks what the prompt names.
+Not scored when more than half of the votes of one question are unread (one step or item is enough), or
+the row lacks what the prompt names.
 `
 
 func init() {

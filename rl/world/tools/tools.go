@@ -21,7 +21,7 @@ type Options interface {
 }
 
 // Documents reads the texts of a folder, which have names, or of a column of a data file, and hashes them. Without
-// a column a folder is accepted alone.
+// a column only a folder is accepted.
 type Documents func(data, column string) (names, texts []string, hash string, err error)
 
 // Entry describes a tool.
