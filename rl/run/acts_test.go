@@ -60,7 +60,7 @@ var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
 	"webrl replay.store":                         "two steps teach the model that pays too little: it holds no episode for done",
-	"webrl algorithm.loss":                       "the stage of its judge has weight 1 and no penalty: the loss of its base is the same",
+	"webrl algorithm.loss":                       "a head begins at 0, so that the first step moves nothing else, and the second begins at the reference",
 	"autowebglm algorithm.policy":                noRatio,
 	"refalign algorithm.policy":                  noRatio,
 	"greedy-rollout-baseline algorithm.policy":   noRatio,
