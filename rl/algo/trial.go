@@ -120,14 +120,19 @@ func (s *tried) update(u *Update, made []Made, rewards []float64, k int) error {
 	for _, d := range slopes {
 		s.gradient = s.gradient || slices.ContainsFunc(d.V, func(x float64) bool { return x != 0 })
 	}
-	if _, _, there := s.a.program.Level("weight"); there {
-		w, err := u.part("weight")
+	for _, name := range []string{"weight", "beta"} {
+		if _, _, there := s.a.program.Level(name); !there {
+			continue
+		}
+		c, err := u.part(name)
 		if err != nil {
 			return err
 		}
-		s.weight = s.weight || slices.ContainsFunc(w.V, func(x float64) bool { return x != 0 })
-		if slices.ContainsFunc(w.V, func(x float64) bool { return x < 0 }) {
-			s.negative = "weight"
+		if name == "weight" {
+			s.weight = s.weight || slices.ContainsFunc(c.V, func(x float64) bool { return x != 0 })
+		}
+		if slices.ContainsFunc(c.V, func(x float64) bool { return x < 0 }) {
+			s.negative = name
 		}
 	}
 	if d, there := slopes["logp"]; there && (k == 0 || k == tries-1) {

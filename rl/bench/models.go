@@ -81,7 +81,7 @@ func Models(ctx context.Context, b Bench, preset, from string, set ...string) er
 		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
 	}
 	st := &p.Stages[of]
-	o := ofModels{b, p, st.Name, from, set, fmt.Sprintf("%s, %d x %d", b.named(preset), st.PromptsPerStep, st.GroupSize)}
+	o := ofModels{b, p, st.Name, set, fmt.Sprintf("%s, %d x %d", b.named(preset), st.PromptsPerStep, st.GroupSize)}
 	uses := slices.DeleteFunc(modelUses()[1:], func(u modelUse) bool { return b.leaves(o.what(u)) })
 	if len(uses) == 0 {
 		return nil
@@ -110,7 +110,6 @@ type ofModels struct {
 	Bench
 	preset *recipe.Recipe
 	stage  string   // the name of the one that is measured
-	from   string   // as for [Step]
 	set    []string // what changes of the preset
 	size   string   // of a step, with which the names of cases begin
 }
@@ -128,7 +127,7 @@ func (o ofModels) open(u modelUse) (*loop, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := openLoop(o.Bench, opened, o.from, slices.IndexFunc(r.Stages, func(st recipe.Stage) bool { return st.Name == o.stage }))
+	l, err := openLoop(o.Bench, opened, slices.IndexFunc(r.Stages, func(st recipe.Stage) bool { return st.Name == o.stage }))
 	if err != nil {
 		opened.Close()
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 )
 
@@ -48,8 +49,8 @@ func (b Bench) loaded(preset, from string, set ...string) (r *recipe.Recipe, all
 }
 
 // Step measures whole reinforcement learning steps of a preset: the best of several, with
-// its phases. from is the Hugging Face folder of a model to start from, or "": random
-// weights, and rollouts of full length.
+// its phases. from is a model to start from; "": that of the preset, or random weights and
+// rollouts of full length.
 func Step(ctx context.Context, b Bench, preset, from string) error {
 	r, _, blocked, err := b.loaded(preset, from)
 	if err != nil {
@@ -65,7 +66,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 	for i := range r.Stages {
 		if st := &r.Stages[i]; st.Kind == recipe.KindRL && index < 0 {
 			index = i
-			if from == "" {
+			if r.Model.Path == "" {
 				st.Reward = "random" // random weights solve nothing: without it no advantage would differ from 0
 			}
 			st.EvalEvery, st.RL.Steps = 0, stepRepeats+1
@@ -86,7 +87,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		b.skip("step", what, untrained(b.Dtype))
 		return nil
 	}
-	l, err := openLoop(b, opened, from, index)
+	l, err := openLoop(b, opened, index)
 	if err != nil {
 		return err
 	}
@@ -117,18 +118,25 @@ type loop struct {
 	at     train.Position // of the next step
 }
 
-// openLoop opens the stage of an index, with the model of a folder; "": random weights, and completions that run to
-// their full length.
-func openLoop(b Bench, opened *resolve.Opened, from string, index int) (*loop, error) {
+// openLoop opens the stage of an index, with the model of its recipe: of random weights, completions run to their full
+// length.
+func openLoop(b Bench, opened *resolve.Opened, index int) (*loop, error) {
 	r := opened.Recipe
-	c, err := cast.Open(r, from, b.Device)
+	var found store.Found
+	var err error
+	if r.Model.Path != "" {
+		if found, err = store.FindModel(r.Model.Path, ""); err != nil {
+			return nil, err
+		}
+	}
+	c, err := cast.Open(r, found.Dir, b.Device)
 	if err != nil {
 		return nil, err
 	}
 	l := &loop{cast: c, judges: r.Judges(), at: train.Position{Stage: index}}
 	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(r))
 	if err == nil {
-		if from == "" {
+		if found.Dir == "" {
 			c.Policy.Model.Config.EOS = nil
 		}
 		err = l.begin(opened, renderer)

@@ -1,13 +1,21 @@
 package bench
 
 import (
+	"io"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 // TestStep: a step samples completions of full length, learns from all of them, and tells
@@ -222,6 +230,43 @@ func TestGrowthSteps(t *testing.T) {
 		}
 		if w := s.work(); w.flops <= first.work().flops || w.bytes < first.work().bytes {
 			t.Errorf("%+v: work %v, the first has %v", s, w, first.work())
+		}
+	}
+}
+
+// TestStepOfPath: the recipe of a file starts from the model that its path means.
+func TestStepOfPath(t *testing.T) {
+	sets := []string{"model.layers=1", "model.width=24", "model.heads=1", "model.head_dim=24", "model.mlp=48"}
+	r, err := recipe.Load("countdown-tiny", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cast.Open(r, "", device(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	files, err := c.Policy.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(files, func(name string, _ func(io.Writer) error) bool { return strings.Contains(name, "/") }) // of the trainer
+	dir := t.TempDir()
+	folder, file := filepath.Join(dir, "start"), filepath.Join(dir, "mine.toml")
+	if err := store.WriteFolder(store.OS(), folder, files); err != nil {
+		t.Fatal(err)
+	}
+	text := "[model]\npath = " + strconv.Quote(folder) + "\n[task]\nname = \"countdown\"\n[[stage]]\nkind = \"rl\"\nprompts_per_step = 2\ngroup_size = 2\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"", folder} {
+		var got []Result
+		if err := Step(t.Context(), Bench{Device: device(t), Emit: func(r Result) { got = append(got, r) }}, file, from); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 1 || got[0].Value <= 0 || strings.Contains(got[0].Case, ", from ") != (from != "") {
+			t.Errorf("from %q: %+v", from, got)
 		}
 	}
 }

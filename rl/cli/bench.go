@@ -68,7 +68,7 @@ Examples:
    rlzero bench decode --large --dtype bf16 --only 0.5B`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step and models run"},
-			&cli.StringFlag{Name: "from", Usage: "Hugging Face `FOLDER` of the model that step and models start from, such as a checkpoint; without it, random weights and completions of full length"},
+			&cli.StringFlag{Name: "from", Usage: "the `MODEL` that step and models start from: a folder, a .gguf file, a run or a checkpoint; without it that of the preset, or random weights and completions of full length"},
 			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},

@@ -124,6 +124,7 @@ func TestNothingLearned(t *testing.T) {
 		{`preset = "grpo", loss = "token_mean(-logp)"`, nil, "", ""},
 		{`preset = "grpo", policy = "A*ratio"`, nil, "", "is a sign missing?"},
 		{`preset = "grpo_kl", beta = -0.1`, nil, "", "beta in [stage.algorithm]: it is below 0"},
+		{`preset = "grpo_kl", beta = "-0.1*progress"`, nil, "", "beta in [stage.algorithm]: it is below 0"},
 		{`preset = "grpo", weight = "reward - 0.5"`, nil, "", "weight in [stage.algorithm]: it is below 0"},
 		{`preset = "grpo", weight = "1/gradient_norm"`, nil, "", ""},
 		{`preset = "grpo", policy = "-ratio*A*logp"`, nil, "", "Write stop(...) around the ratio"},
