@@ -239,6 +239,28 @@ func TestPlanString(t *testing.T) {
 	}
 }
 
+// TestPlanPhases: what phases share is counted once, and said by phase; apart, each has its own.
+func TestPlanPhases(t *testing.T) {
+	p := Plan{Items: []Item{{Name: "weights", Bytes: 40 << 20}}}
+	p.AddTo("sampling", Item{Name: "cache", Bytes: 6 << 20, Hint: "2 sequences"})
+	p.AddTo("training", Item{Name: "activations", Bytes: 5 << 20, Hint: "9 tokens"})
+	p.AddTo("training", Item{Name: "logits", Bytes: 3 << 20, Hint: "of others"})
+	p.Share([]int{7 << 20, 1 << 20})
+	const want = "" +
+		"  weights     40.0 MiB\n" +
+		"  scratch      8.0 MiB  for one phase at a time\n" +
+		"  total       48.0 MiB\n" +
+		"scratch by phase\n" +
+		"  sampling     6.0 MiB  cache (2 sequences)\n" +
+		"  training     8.0 MiB  activations (9 tokens); logits (of others)\n"
+	if got := p.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if p.Total() != 48<<20 || p.Apart() != 54<<20 {
+		t.Errorf("%d bytes, %d apart", p.Total(), p.Apart())
+	}
+}
+
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 3 << 30: "3.0 GiB", 1 << 50: "1024.0 TiB"} {
 		if got := FormatBytes(n); got != want {

@@ -14,13 +14,17 @@ type Scorer struct {
 	pool  *device.Pool
 	ws    *decoder.Workspace
 	progs *device.Programs
-	begin func() // is called before each pass; nil: nobody else writes where it does
+	phase *device.Phase // that a pass is in
+	lent  func()        // is called before each pass; nil: the workspace is its own
 }
 
 // NewScorer makes a scorer for batches of at most rows tokens; longer lists of
 // sequences are cut.
-func (m *Model) NewScorer(rows int) (*Scorer, error) {
-	s := newScorer(m.decoder)
+func (m *Model) NewScorer(rows int) (*Scorer, error) { return m.NewScorerIn(nil, rows) }
+
+// NewScorerIn is NewScorer with activations in a phase.
+func (m *Model) NewScorerIn(phase *Phase, rows int) (*Scorer, error) {
+	s := newScorer(m.decoder, phase)
 	s.ws = decoder.NewWorkspace(s.pool, s.d.Layout.Dims, rows, decoder.KeptNothing, s.d.Device.Caps())
 	if s.pool.Err != nil {
 		s.Close()
@@ -29,27 +33,31 @@ func (m *Model) NewScorer(rows int) (*Scorer, error) {
 	return s, nil
 }
 
-func newScorer(d *decoder.Decoder) *Scorer {
-	return &Scorer{d: d, pool: device.NewPool(d.Device, "scorer"), progs: device.NewPrograms(d.Device, 16)}
+func newScorer(d *decoder.Decoder, phase *device.Phase) *Scorer {
+	return &Scorer{d: d, phase: phase, pool: device.NewPoolIn(phase, d.Device, "scorer"), progs: device.NewPrograms(d.Device, 16)}
 }
 
-// NewScorerIn makes a scorer that writes in a workspace of others, which take turns: of a model of an equal layout. base
-// leaves out the model's adapter. begin is called before each pass. Trainers lend theirs so.
-func (m *Model) NewScorerIn(ws *decoder.Workspace, base bool, begin func()) *Scorer {
+// NewLentScorer makes a scorer that writes in a workspace of others, which take turns: of a model of an equal layout, in
+// a phase. base leaves out the model's adapter. lent is called before each pass. Trainers lend theirs so.
+func (m *Model) NewLentScorer(ws *decoder.Workspace, phase *Phase, base bool, lent func()) *Scorer {
 	d := m.decoder
 	if base {
 		d = d.Without()
 	}
-	s := newScorer(d)
-	s.ws, s.begin = ws, begin
+	s := newScorer(d, phase)
+	s.ws, s.lent = ws, lent
 	return s
 }
 
-// enter is called before each pass.
-func (s *Scorer) enter() {
-	if s.begin != nil {
-		s.begin()
+// enter is called before each pass, after which the phase is left.
+func (s *Scorer) enter() error {
+	if err := s.phase.Enter(); err != nil {
+		return err
 	}
+	if s.lent != nil {
+		s.lent()
+	}
+	return nil
 }
 
 // Sum makes the scorer score by a sum of logits from now on: the model's own by a factor, and those of others with the
@@ -59,7 +67,7 @@ func (s *Scorer) Sum(own float64, others []*Model, factors []float64) error {
 	for _, m := range others {
 		decoders = append(decoders, m.decoder)
 	}
-	if s.begin == nil {
+	if s.lent == nil {
 		s.ws.Mix(s.pool, s.ws.MaxRows, decoders, nil)
 	}
 	s.ws.Sum(own, factors)
@@ -68,7 +76,10 @@ func (s *Scorer) Sum(own float64, others []*Model, factors []float64) error {
 
 // Score returns the statistics of every predicted token.
 func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
-	s.enter()
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.phase.Leave()
 	batches, err := s.d.Pack(seqs, s.ws.MaxRows)
 	if err != nil {
 		return nil, err
@@ -104,7 +115,10 @@ func (s *Scorer) Read(seqs []seq.Sequence, head *hf.Head, label int) ([]seq.Stat
 // final norm makes of it, [token][width]. They have the same bits whatever else is in the list. do may not keep them.
 // Temperatures do not matter.
 func (s *Scorer) States(seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
-	s.enter()
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.phase.Leave()
 	return s.d.States(s.progs, s.ws, seqs, layer, do)
 }
 

@@ -23,9 +23,13 @@ func (t *Trainer) Influence(seqs []seq.Sequence, x [][]float64) ([][]float64, er
 		return nil, errors.New("influences are those of the model's own logits, and others are added to them")
 	}
 	batches, err := t.cut(seqs)
+	if err == nil {
+		err = t.phase.Enter()
+	}
 	if err != nil {
 		return nil, err
 	}
+	defer t.phase.Leave()
 	t.batches, t.room.resident = nil, nil
 	first, weights := 0, make([][]float32, len(batches))
 	for i, b := range batches {

@@ -62,8 +62,10 @@ type Trainer struct {
 	scores  bool               // which says something after each token too, see [Trainer.Scores]
 	value   *decoder.ValueHead // nil for none
 	keep    decoder.Kept
-	pool    *device.Pool
-	beside  *Trainer // whose activations' memory it uses; nil: it has its own
+	pool    *device.Pool // of what stays from pass to pass
+	scratch *device.Pool // of activations and their gradients
+	phase   *model.Phase // that a pass is in
+	beside  *Trainer     // whose activations' memory it uses; nil: it has its own
 	room    *room
 	ws      *decoder.Workspace // in the room, with the value head of this trainer
 	grads   *decoder.Gradients
@@ -101,6 +103,11 @@ func Beside(other *Trainer) Option {
 	return func(t *Trainer) { t.beside = other }
 }
 
+// In lets a trainer, and those that it lends to, write activations and their gradients in a phase.
+func In(phase *model.Phase) Option {
+	return func(t *Trainer) { t.phase = phase }
+}
+
 // NewTrainer makes a trainer whose batches hold at most rows tokens.
 func NewTrainer(m *model.Model, rows int, options ...Option) (*Trainer, error) {
 	d := m.Decoder()
@@ -123,10 +130,12 @@ func NewTrainer(m *model.Model, rows int, options ...Option) (*Trainer, error) {
 func (t *Trainer) allocate(rows int) error {
 	d := t.d.Layout.Dims
 	if other := t.beside; other != nil {
-		t.ws, t.room = other.ws.Lend(), other.room
+		t.ws, t.room, t.phase, t.scratch = other.ws.Lend(), other.room, other.phase, other.scratch
 	} else {
-		t.ws = decoder.NewWorkspace(t.pool, d, rows, t.keep, t.d.Device.Caps())
-		t.room = &room{backward: decoder.NewBackwardSpace(t.pool, d, rows)}
+		t.scratch = device.NewPoolIn(t.phase, t.d.Device, "trainer")
+		t.ws = decoder.NewWorkspace(t.scratch, d, rows, t.keep, t.d.Device.Caps())
+		t.room = &room{backward: decoder.NewBackwardSpace(t.scratch, d, rows)}
+		t.phase.OnEnter(func() error { t.room.resident = nil; return nil })
 	}
 	if t.headed {
 		var err error
@@ -147,7 +156,7 @@ func (t *Trainer) allocate(rows int) error {
 	if t.d.Adapter == nil || t.influences {
 		t.table = t.d.TableGradient(t.pool, t.grads)
 	}
-	return t.pool.Err
+	return errors.Join(t.pool.Err, t.scratch.Err)
 }
 
 // Lends says whether a model is of the sizes of the one that is trained, so that [Trainer.NewScorer] can make a scorer
@@ -157,7 +166,7 @@ func (t *Trainer) Lends(m *model.Model) bool { return m.Decoder().Layout.Dims ==
 // NewScorer makes a scorer of a model of the sizes of the one that is trained, with its adapter off if base says so,
 // whose activations lie where the trainer's do: the two take turns, as long as the trainer is open.
 func (t *Trainer) NewScorer(m *model.Model, base bool) *model.Scorer {
-	return m.NewScorerIn(t.ws.Lend(), base, func() { t.room.resident = nil })
+	return m.NewLentScorer(t.ws.Lend(), t.phase, base, func() { t.room.resident = nil })
 }
 
 // Mix gives the trainer room to add the logits of other models with the same tokens to those of its own, see
@@ -167,8 +176,8 @@ func (t *Trainer) Mix(others []*model.Model) error {
 	for _, m := range others {
 		decoders = append(decoders, m.Decoder())
 	}
-	t.ws.Mix(t.pool, t.ws.MaxRows, decoders, nil)
-	return t.pool.Err
+	t.ws.Mix(t.scratch, t.ws.MaxRows, decoders, nil)
+	return t.scratch.Err
 }
 
 // Sum says by which factors logits are summed in the passes to come: the model's own, and those of the others. Log-probs
@@ -182,6 +191,10 @@ func (t *Trainer) Sum(own float64, factors []float64) {
 // need those of all sequences before the first gradient; Accumulate computes half
 // as much.
 func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
+	if err := t.phase.Enter(); err != nil {
+		return nil, err
+	}
+	defer t.phase.Leave()
 	t.scored = nil
 	if t.scores {
 		t.scored, seqs = toTheEnd(seqs)
@@ -212,6 +225,10 @@ func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
 // States calls do for each sequence with the states that its tokens leave in a layer, by the weights of
 // now, see [model.Scorer.States].
 func (t *Trainer) States(seqs []seq.Sequence, layer int, do func(i int, states [][]float32) error) error {
+	if err := t.phase.Enter(); err != nil {
+		return err
+	}
+	defer t.phase.Leave()
 	t.batches, t.room.resident = nil, nil
 	return t.d.States(t.progs, t.ws, seqs, layer, do)
 }
@@ -241,9 +258,13 @@ func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []
 		}
 	}
 	batches, err := t.cut(seqs)
+	if err == nil {
+		err = t.phase.Enter()
+	}
 	if err != nil {
 		return err
 	}
+	defer t.phase.Leave()
 	t.batches, t.room.resident = nil, nil
 	first := 0
 	for _, b := range batches {
@@ -274,6 +295,10 @@ func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []
 // Backward adds the gradient of sum over tokens of weight * statistic, for the
 // sequences of the last Forward.
 func (t *Trainer) Backward(weights []Weights) error {
+	if err := t.phase.Enter(); err != nil {
+		return err
+	}
+	defer t.phase.Leave()
 	if t.scored != nil && len(weights) == len(t.scored) {
 		weights = weightsOf(t.scored, weights)
 	}
@@ -355,6 +380,9 @@ func (t *Trainer) Gradients() ([]hf.NamedTensor, error) {
 func (t *Trainer) Close() {
 	t.progs.Free()
 	t.pool.Free()
+	if t.beside == nil && t.scratch != nil {
+		t.scratch.Free()
+	}
 	for _, s := range t.trained {
 		s.free()
 	}

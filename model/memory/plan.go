@@ -31,7 +31,14 @@ type Use struct {
 	Influence bool              // it computes influences, see [learn.Influence]
 	Members   []Member          // models beside it
 	Engine    *sample.Options   // nil: no sampling
+	Shared    bool              // phases take turns in one scratch, see [model.Scratch]
 }
+
+// Names of phases. Those of a member are named after it.
+const (
+	Sampling = "sampling"
+	Training = "training"
+)
 
 // Member is a model beside the one that is trained.
 type Member struct {
@@ -42,6 +49,17 @@ type Member struct {
 	Engine  *sample.Options   // by which it draws; nil: it draws nothing, or is Best
 	Learns  *Learning         // by which an Average learns; nil: it does not
 	Summed  bool              // its logits are added to those of the model, in trainer and sampler
+	Plays   bool              // it draws while the model draws
+}
+
+// reads and writes are the phases of its scorer, where that is of other sizes than the trainer, and of its sampler.
+func (m Member) reads() string { return m.name() }
+
+func (m Member) writes() string {
+	if m.Plays {
+		return Sampling
+	}
+	return m.name() + ", writing"
 }
 
 // Learning is how a model learns beside the one that is trained: by a trainer of its own, which writes its activations
@@ -61,15 +79,49 @@ const (
 	Folder                // frozen parameters of its own and a scorer for them
 )
 
+// planning is a plan that is being made.
+type planning struct {
+	gpu.Plan
+	l       *decoder.Layout
+	use     Use
+	caps    gpu.Caps
+	trained int             // bytes that are trained of the model
+	scratch *device.Scratch // nil: nothing is shared
+}
+
 // Plan computes the device memory of a run before any of it is allocated.
 func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
-	var plan gpu.Plan
 	l := decoder.NewLayout(cfg, caps.MaxBinding)
+	plan := planning{l: l, use: use, caps: caps}
+	if use.Shared {
+		plan.scratch = device.PlanScratch(caps.MaxAllocation)
+	}
+	err := plan.all(cfg)
+	return plan.Plan, err
+}
+
+// pool counts what is allocated in a phase.
+func (plan *planning) pool(phase string) *device.Pool {
+	return device.NewPoolIn(plan.scratch.Phase(phase), nil, "")
+}
+
+// lay adds what was counted in a phase.
+func (plan *planning) lay(phase, name string, p *device.Pool, hint string) {
+	p.Note(&plan.Plan)
+	if plan.scratch == nil {
+		plan.Add(name, p.Bytes, hint)
+		return
+	}
+	plan.AddTo(phase, gpu.Item{Name: name, Bytes: p.Bytes, Hint: hint})
+}
+
+func (plan *planning) all(cfg hf.Config) error {
+	l, use, caps := plan.l, plan.use, plan.caps
 	if err := l.Fits(use.TrainRows == 0 || use.Adapter != nil); err != nil {
-		return plan, err
+		return err
 	}
 	if cfg.Dtype.Blocked() && use.TrainRows > 0 && use.Adapter == nil {
-		return plan, tensors.Storage(cfg.Dtype).ErrTrained()
+		return tensors.Storage(cfg.Dtype).ErrTrained()
 	}
 	params := l.Bytes(tensors.Chunk.Whole)
 	frozen := l.Bytes(tensors.Chunk.Unpacked) + l.Bytes(tensors.Chunk.Packed)
@@ -77,19 +129,18 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	if use.Adapter != nil {
 		a, err := decoder.NewAdapter(*use.Adapter, cfg, l)
 		if err != nil {
-			return plan, err
+			return err
 		}
 		trained = &a.Set
 		plan.Add("adapter", trained.Bytes(tensors.Chunk.Whole), fmt.Sprintf("%d x f32", trained.Count()))
 	}
-	update := trained.Bytes(tensors.Chunk.Whole)
+	plan.trained = trained.Bytes(tensors.Chunk.Whole)
 	if (use.TrainRows == 0 || use.Adapter != nil) && frozen < params {
 		plan.Add("parameters", frozen, fmt.Sprintf("%d, matrices in %s", l.Count(), cfg.Dtype))
 	} else {
 		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.Count()))
 	}
-	rope := l.RopeBytes(use.Positions)
-	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
+	plan.Add("rope table", l.RopeBytes(use.Positions), fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
 		if cfg.Dtype == hf.BF16 && use.Adapter == nil {
 			plan.Add("rounded parameters", l.Bytes(tensors.Chunk.Packed), "the matrices in bf16, as the passes read them")
@@ -98,30 +149,41 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		if use.Adapter == nil {
 			lookup = l.LookupBytes()
 		}
-		plan.Add("gradient", update+lookup, "f32")
+		plan.Add("gradient", plan.trained+lookup, "f32")
 		moments := learn.Moments(use.Optimizes...)
-		plan.Add("optimizer state", moments*update, fmt.Sprintf("moments, %d x f32", moments))
-		addTraining(&plan, l, use, caps)
+		plan.Add("optimizer state", moments*plan.trained, fmt.Sprintf("moments, %d x f32", moments))
+		plan.addTraining()
 		if use.Influence && use.Adapter != nil {
 			plan.Add("influence", l.TableBytes(), "a gradient of the output table in f32")
 		}
 		if use.ValueHead {
-			plan.Add("value head", valueHead(&plan, l, use, caps, moments), "f32, with gradient and optimizer state")
+			plan.Add("value head", plan.valueHead(moments), "f32, with gradient and optimizer state")
 		}
 	}
+	layouts := make([]*decoder.Layout, len(use.Members))
 	var summed []*decoder.Decoder
-	for _, m := range use.Members {
-		own, err := addMember(&plan, l, use, caps, m, update)
-		if err != nil {
-			return plan, err
+	for i, m := range use.Members {
+		var err error
+		if layouts[i], err = plan.addMember(m); err != nil {
+			return err
 		}
 		if m.Summed {
-			summed = append(summed, &decoder.Decoder{Layout: own})
+			summed = append(summed, &decoder.Decoder{Layout: layouts[i]})
 		}
 	}
-	addSums(&plan, l, use, caps, summed)
+	plan.addSums(summed)
 	if use.Engine != nil {
-		addSampling(&plan, l, *use.Engine, caps, summed)
+		plan.addSampling(summed)
+	}
+	for i, m := range use.Members {
+		if m.Engine != nil {
+			p := plan.pool(m.writes())
+			sample.Space(p, layouts[i], *m.Engine, caps)
+			plan.lay(m.writes(), "sampler of "+m.name(), p, fmt.Sprintf("%d sequences of %d tokens", m.Engine.Sequences, m.Engine.Context))
+		}
+	}
+	if plan.scratch != nil {
+		plan.Share(plan.scratch.Blocks())
 	}
 	if caps.Kind == gpu.CPU {
 		kernels := driverBytes
@@ -130,135 +192,124 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		}
 		plan.Add("driver", kernels, "compiled kernels and recorded work")
 	}
-	return plan, nil
+	return nil
 }
 
 // addSums adds what adding the logits of others needs in the trainer.
-func addSums(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, summed []*decoder.Decoder) {
+func (plan *planning) addSums(summed []*decoder.Decoder) {
 	if len(summed) == 0 {
 		return
 	}
-	p := device.NewPool(nil, "")
-	ws := decoder.NewWorkspace(device.NewPool(nil, ""), l.Dims, use.TrainRows, decoder.KeptNothing, caps)
-	ws.Mix(p, use.TrainRows, summed, nil)
-	p.Note(plan)
-	plan.Add("logits of others", p.Bytes, fmt.Sprintf("workspaces of %d models that a sum adds", len(summed)))
+	p, rows := plan.pool(Training), plan.use.TrainRows
+	ws := decoder.NewWorkspace(device.NewPool(nil, ""), plan.l.Dims, rows, decoder.KeptNothing, plan.caps)
+	ws.Mix(p, rows, summed, nil)
+	plan.lay(Training, "logits of others", p, fmt.Sprintf("workspaces of %d models that a sum adds", len(summed)))
 }
 
-// addMember adds what a model beside the one of a layout needs, of which so many bytes are trained. It returns the
-// layout of its own numbers.
-func addMember(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, m Member, trained int) (*decoder.Layout, error) {
+// name is that of the member in the plan.
+func (m Member) name() string {
+	return cmp.Or(m.Name, [...]string{"reference policy", "average of the policy", "best policy so far", "model"}[m.Kind])
+}
+
+// addMember adds what a model beside the one that is trained needs, but for a sampler. It returns the layout of its own
+// numbers.
+func (plan *planning) addMember(m Member) (*decoder.Layout, error) {
+	l, use := plan.l, plan.use
 	whole, rope := use.Adapter == nil, l.RopeBytes(use.Positions)
 	packed, frozen := l.Bytes(tensors.Chunk.Packed), l.Bytes(tensors.Chunk.Unpacked)+l.Bytes(tensors.Chunk.Packed)
-	var name, hint string
+	var hint string
 	var bytes int
-	drawing := l // whose engine it is
+	of := l // whose layout it is
 	switch m.Kind {
 	case Reference:
-		name, hint = "reference policy", "the model with its adapter off, in the trainer's memory"
+		hint = "the model with its adapter off, in the trainer's memory"
 		if whole {
 			bytes, hint = frozen+rope, "frozen copy"
 		}
-	case Average:
-		name, bytes, hint = "average of the policy", trained, "a second adapter"
+	case Average, Best:
+		bytes, hint = plan.trained, "a second adapter"
 		if whole {
 			bytes, hint = bytes+packed+rope, "a second set of weights in f32"
 		}
-	case Best:
-		p := sample.Space(l, *use.Engine, caps)
-		p.Note(plan)
-		name, bytes, hint = "best policy so far", p.Bytes+trained, "a second adapter and its sampler"
-		if whole {
-			bytes, hint = bytes+packed+rope, "a second set of weights in f32 and its sampler"
-		}
 	case Folder:
-		own := decoder.NewLayout(m.Config, caps.MaxBinding)
-		drawing = own
-		if err := own.Fits(true); err != nil {
+		of = decoder.NewLayout(m.Config, plan.caps.MaxBinding)
+		if err := of.Fits(true); err != nil {
 			return nil, err
 		}
 		if m.Adapter != nil { // which the workspace has rows for
-			a, err := decoder.NewAdapter(*m.Adapter, m.Config, own)
+			a, err := decoder.NewAdapter(*m.Adapter, m.Config, of)
 			if err != nil {
 				return nil, err
 			}
 			bytes = a.Set.Bytes(tensors.Chunk.Whole)
 		}
-		room := ""
-		if own.Dims != l.Dims { // else it writes where the trainer does
-			p := scoring(own, use.TrainRows, caps)
-			p.Note(plan)
-			bytes, room = bytes+p.Bytes, ", and its workspace"
-		}
-		bytes += own.Bytes(tensors.Chunk.Unpacked) + own.Bytes(tensors.Chunk.Packed) + own.RopeBytes(use.Positions)
-		hint = fmt.Sprintf("%d parameters, matrices in %s%s", own.Count(), cmp.Or(m.Config.Dtype, hf.F32), room)
+		bytes += of.Bytes(tensors.Chunk.Unpacked) + of.Bytes(tensors.Chunk.Packed) + of.RopeBytes(use.Positions)
+		hint = fmt.Sprintf("%d parameters, matrices in %s", of.Count(), cmp.Or(m.Config.Dtype, hf.F32))
 	}
 	if m.Learns != nil {
-		bytes += learning(plan, l, use, caps, *m.Learns, trained)
+		bytes += plan.learning(*m.Learns)
 		hint += ", gradient and optimizer state"
 	}
-	if m.Engine != nil {
-		p := sample.Space(drawing, *m.Engine, caps)
-		p.Note(plan)
-		bytes, hint = bytes+p.Bytes, hint+fmt.Sprintf(", and a sampler of %d sequences", m.Engine.Sequences)
+	plan.Add(m.name(), bytes, hint)
+	if of.Dims != l.Dims { // else it writes where the trainer does, see [learn.Trainer.NewScorer]
+		p := plan.pool(m.reads())
+		decoder.NewWorkspace(p, of.Dims, use.TrainRows, decoder.KeptNothing, plan.caps)
+		plan.lay(m.reads(), "workspace of "+m.name(), p, fmt.Sprintf("%d tokens", use.TrainRows))
 	}
-	plan.Add(cmp.Or(m.Name, name), bytes, hint)
-	return drawing, nil
+	if m.Kind == Best {
+		p := plan.pool(m.writes())
+		sample.Space(p, l, *use.Engine, plan.caps)
+		plan.lay(m.writes(), "sampler of "+m.name(), p, fmt.Sprintf("%d sequences of %d tokens", use.Engine.Sequences, use.Engine.Context))
+	}
+	return of, nil
 }
 
-// learning is what a trainer needs beside that of the model of a layout, of which so many bytes are trained.
-func learning(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, by Learning, trained int) int {
+// learning is what a trainer needs beside that of the model.
+func (plan *planning) learning(by Learning) int {
 	moments := learn.Moments(by.Optimizes...)
-	bytes := (1 + moments) * trained
-	if use.Adapter == nil {
-		bytes += l.LookupBytes()
+	bytes := (1 + moments) * plan.trained
+	if plan.use.Adapter == nil {
+		bytes += plan.l.LookupBytes()
 	}
 	if by.ValueHead {
-		bytes += valueHead(plan, l, use, caps, moments)
+		bytes += plan.valueHead(moments)
 	}
 	return bytes
 }
 
 // valueHead is what a value head needs, with its gradient and what the rule of its updates keeps.
-func valueHead(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps, moments int) int {
+func (plan *planning) valueHead(moments int) int {
 	p := device.NewPool(nil, "")
-	h := decoder.NewValueHead(p, l.Dims, use.TrainRows, caps.MaxBinding)
-	p.Note(plan)
+	h := decoder.NewValueHead(p, plan.l.Dims, plan.use.TrainRows, plan.caps.MaxBinding)
+	p.Note(&plan.Plan)
 	return (2+moments)*h.Bytes(tensors.Chunk.Whole) + p.Bytes
 }
 
 // addTraining adds what a batch of the trainer needs.
-func addTraining(plan *gpu.Plan, l *decoder.Layout, use Use, caps gpu.Caps) {
-	keep, hint := decoder.KeptAll, fmt.Sprintf("%d tokens", use.TrainRows)
-	if use.Recompute {
+func (plan *planning) addTraining() {
+	rows := plan.use.TrainRows
+	keep, hint := decoder.KeptAll, fmt.Sprintf("%d tokens", rows)
+	if plan.use.Recompute {
 		keep = decoder.KeptInputs
 		hint += ", recomputed in the backward pass"
 	}
-	p := device.NewPool(nil, "")
-	decoder.NewWorkspace(p, l.Dims, use.TrainRows, keep, caps)
-	decoder.NewBackwardSpace(p, l.Dims, use.TrainRows)
-	p.Note(plan)
-	plan.Add("training activations", p.Bytes, hint)
+	p := plan.pool(Training)
+	decoder.NewWorkspace(p, plan.l.Dims, rows, keep, plan.caps)
+	decoder.NewBackwardSpace(p, plan.l.Dims, rows)
+	plan.lay(Training, "training activations", p, hint)
 }
 
-// scoring is what a scorer of a model of its own layout needs. Others write where the trainer does, see
-// [learn.Trainer.NewScorer].
-func scoring(l *decoder.Layout, rows int, caps gpu.Caps) *device.Pool {
-	p := device.NewPool(nil, "")
-	decoder.NewWorkspace(p, l.Dims, rows, decoder.KeptNothing, caps)
-	return p
-}
-
-// addSampling adds what an engine needs.
-func addSampling(plan *gpu.Plan, l *decoder.Layout, o sample.Options, caps gpu.Caps, summed []*decoder.Decoder) {
+// addSampling adds what the engine needs.
+func (plan *planning) addSampling(summed []*decoder.Decoder) {
+	o := *plan.use.Engine
 	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
-	if l.KVDtype == tensors.BF16 {
+	if plan.l.KVDtype == tensors.BF16 {
 		hint += ", keys and values in bf16"
 	}
 	if len(summed) > 0 {
 		hint += fmt.Sprintf(", and those of %d models that a sum adds", len(summed))
 	}
-	p := sample.Space(l, o, caps, summed...)
-	p.Note(plan)
-	plan.Add("sampler and its cache", p.Bytes, hint)
+	p := plan.pool(Sampling)
+	sample.Space(p, plan.l, o, plan.caps, summed...)
+	plan.lay(Sampling, "sampler and its cache", p, hint)
 }

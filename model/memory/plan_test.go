@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -27,14 +28,17 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 				if train > 0 {
 					use.Members = everyMember(cfg)
 				}
-				plan, err := memory.Plan(cfg, buffersOnly(dev), use)
-				if err != nil {
-					t.Fatal(err)
-				}
-				taken := takenBy(t, dev, cfg, use)
-				// Neither has the few words that the optimizer sums up in.
-				if d := taken - plan.Total(); d < 0 || d > 1024 {
-					t.Errorf("%s, %s, %d rows: %d bytes are taken, the plan has %d\n%s", dtype, kvDtype, train, taken, plan.Total(), plan)
+				var plan gpu.Plan
+				for _, use.Shared = range []bool{true, false} {
+					var err error
+					if plan, err = memory.Plan(cfg, buffersOnly(dev), use); err != nil {
+						t.Fatal(err)
+					}
+					taken := takenBy(t, dev, cfg, use, plan.Blocks)
+					// Neither has the few words that the optimizer sums up in.
+					if d := taken - plan.Total(); d < 0 || d > 1024 {
+						t.Errorf("%s, %s, %d rows, shared: %t: %d bytes are taken, the plan has %d\n%s", dtype, kvDtype, train, use.Shared, taken, plan.Total(), plan)
+					}
 				}
 				if train == 0 && kvDtype == hf.F32 {
 					total[dtype] = plan.Items[0].Bytes
@@ -48,11 +52,45 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 	}
 }
 
-// buffersOnly is a device whose driver takes no memory of the plan's.
+// buffersOnly is a device whose driver takes no memory of the plan's, and whose buffers are so small that a scratch needs
+// several.
 func buffersOnly(dev gpu.Device) gpu.Caps {
 	c := dev.Caps()
-	c.Kind = gpu.Discrete
+	c.Kind, c.MaxAllocation = gpu.Discrete, 1<<19
 	return c
+}
+
+// TestScratchIsOfOnePhase: the scratch is as large as what the largest phase has, and 2 % at most, and phases apart
+// would take their sum. A judge beside a policy of 0.5B, as in the issue of models by name, takes at most 2.4 GiB.
+func TestScratchIsOfOnePhase(t *testing.T) {
+	judge := shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, hf.Q8)
+	judge.KVDtype = hf.BF16
+	use := memory.Use{Positions: 1024, TrainRows: 2048, Recompute: true, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Engine: &sample.Options{Sequences: 32, Context: 1024}, Shared: true,
+		Members: []memory.Member{{Kind: memory.Folder, Name: "model judge", Config: judge, Engine: &sample.Options{Sequences: 32, Context: 1024}}}}
+	for _, most := range []int{256 << 20, 1 << 30, 4 << 30} {
+		caps := gpu.Caps{Kind: gpu.Integrated, MaxBinding: 128 << 20, MaxAllocation: most, Memory: 8 << 30}
+		plan, err := memory.Plan(judge, caps, use)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest, all, scratch := 0, 0, 0
+		for _, p := range plan.Phases {
+			largest, all = max(largest, p.Total()), all+p.Total()
+		}
+		for _, n := range plan.Blocks {
+			scratch += n
+			if n > most {
+				t.Errorf("a buffer of %d bytes, where %d are allowed", n, most)
+			}
+		}
+		if len(plan.Phases) != 4 || scratch < largest || scratch > largest+largest/50 || plan.Apart() != plan.Total()-scratch+all {
+			t.Errorf("buffers of %d MiB: the scratch has %d MiB, the largest phase %d, all of them %d\n%s", most>>20, scratch>>20, largest>>20, all>>20, plan)
+		}
+		if most := 24 << 30 / 10; plan.Total() > most {
+			t.Errorf("%d MiB; want at most %d\n%s", plan.Total()>>20, most>>20, plan)
+		}
+		t.Logf("%d MiB, apart %d\n%s", plan.Total()>>20, plan.Apart()>>20, plan)
+	}
 }
 
 // TestPlanOfAdapters: likewise for adapters over blocks.
@@ -62,12 +100,14 @@ func TestPlanOfAdapters(t *testing.T) {
 		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
 		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}}
-		plan, err := memory.Plan(cfg, buffersOnly(dev), use)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := takenBy(t, dev, cfg, use) - plan.Total(); d < 0 || d > 1024 {
-			t.Errorf("%s: %d bytes more are taken than planned\n%s", dtype, d, plan)
+		for _, use.Shared = range []bool{false, true} {
+			plan, err := memory.Plan(cfg, buffersOnly(dev), use)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := takenBy(t, dev, cfg, use, plan.Blocks) - plan.Total(); d < 0 || d > 1024 {
+				t.Errorf("%s, shared: %t: %d bytes more are taken than planned\n%s", dtype, use.Shared, d, plan)
+			}
 		}
 	}
 }
@@ -78,14 +118,16 @@ func everyMember(cfg hf.Config) []memory.Member {
 	equal := cfg
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
-	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Config: cfg, Summed: true},
-		{Kind: memory.Reference, Engine: writes}, {Kind: memory.Folder, Config: cfg, Engine: writes},
-		{Kind: memory.Folder, Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal}}
+	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true},
+		{Kind: memory.Reference, Name: "writer", Engine: writes}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
+		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal}}
 }
 
-func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
+// takenBy opens what a run opens, in its order.
+func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks []int) int {
 	t.Helper()
 	c := &modeltest.Counting{Device: dev}
+	var scratch *model.Scratch // nil: nothing is shared
 	ok := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -94,6 +136,11 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 	}
 	var m *model.Model
 	var err error
+	if use.Shared {
+		scratch, err = model.NewScratch(c, blocks)
+		ok(err)
+		defer scratch.Close()
+	}
 	if use.TrainRows == 0 || use.Adapter != nil {
 		m, err = model.NewFrozen(c, cfg, use.Positions)
 	} else {
@@ -106,12 +153,13 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 	}
 	var tr *learn.Trainer
 	if use.TrainRows > 0 {
-		tr, err = learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence)
+		tr, err = learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence, learn.In(scratch.Phase(memory.Training)))
 		ok(err)
 		defer tr.Close()
 	}
 	var summed []*model.Model
-	for _, other := range use.Members {
+	var engines []func()
+	for i, other := range use.Members {
 		beside := m
 		switch {
 		case other.Kind == memory.Average || other.Kind == memory.Best:
@@ -134,33 +182,46 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use) int {
 		if other.Summed {
 			summed = append(summed, beside)
 		}
+		reads, writes := scratch.Phase(fmt.Sprint(i)), scratch.Phase(fmt.Sprint(i, " writes"))
+		if other.Plays {
+			writes = scratch.Phase(memory.Sampling)
+		}
 		if other.Kind == memory.Best {
-			e, err := sample.NewEngine(beside, *use.Engine)
+			o := *use.Engine
+			o.Phase = writes
+			e, err := sample.NewEngine(beside, o)
 			ok(err)
 			defer e.Close()
 			continue
 		}
 		if !tr.Lends(beside) {
-			s, err := beside.NewScorer(use.TrainRows)
+			s, err := beside.NewScorerIn(reads, use.TrainRows)
 			ok(err)
 			defer s.Close()
 		} else {
 			defer tr.NewScorer(beside, false).Close()
 		}
 		if other.Engine != nil {
-			e, err := sample.NewEngine(beside, *other.Engine)
-			ok(err)
-			defer e.Close()
+			engines = append(engines, func() {
+				o := *other.Engine
+				o.Phase = writes
+				e, err := sample.NewEngine(beside, o)
+				ok(err)
+				t.Cleanup(e.Close)
+			})
 		}
 	}
 	if len(summed) > 0 {
 		ok(tr.Mix(summed))
 	}
 	own := *use.Engine
-	own.Summands = summed
+	own.Summands, own.Phase = summed, scratch.Phase(memory.Sampling)
 	e, err := sample.NewEngine(m, own)
 	ok(err)
 	defer e.Close()
+	for _, open := range engines {
+		open()
+	}
 	return c.Bytes
 }
 

@@ -90,6 +90,10 @@ type Options struct {
 	Draws      int  // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
 	Guides     bool // requests may have a Guide, which takes memory
 
+	// Phase is where the engine computes, and keeps keys and values; nil: in memory of its own. It is in use as long as
+	// there is a request. What prompts have in common is read again after another phase.
+	Phase *model.Phase
+
 	// Summands are models whose logits can be added to those of the model, see [Engine.Sum]. They have the same tokens.
 	Summands []*model.Model
 
@@ -149,6 +153,7 @@ type Engine struct {
 	running bool
 	state   State
 
+	lost   uint64   // times that another phase was where the engine is
 	count  State    // touched by the loop alone, as is what follows
 	active []*group // the oldest first
 }
@@ -189,7 +194,7 @@ func NewEngine(m *model.Model, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("the engine's context of %d tokens exceeds the %d positions that the model was opened for", opt.Context, m.Positions())
 	}
 	dev := m.Device()
-	e := &Engine{m: m, d: m.Decoder(), opt: opt, pool: device.NewPool(dev, "sampler"), progs: device.NewPrograms(dev, 128)}
+	e := &Engine{m: m, d: m.Decoder(), opt: opt, pool: device.NewPoolIn(opt.Phase, dev, "sampler"), progs: device.NewPrograms(dev, 128)}
 	for _, s := range opt.Summands {
 		e.others = append(e.others, s.Decoder())
 	}
@@ -198,15 +203,16 @@ func NewEngine(m *model.Model, opt Options) (*Engine, error) {
 		e.Close()
 		return nil, e.pool.Err
 	}
+	opt.Phase.OnEnter(func() error { e.lost++; return nil })
 	e.observe(0)
 	return e, nil
 }
 
-// Space is what an engine needs of a decoder's device, for package memory. others are those whose logits can be added.
-func Space(l *decoder.Layout, o Options, caps gpu.Caps, others ...*decoder.Decoder) *device.Pool {
-	e := &Engine{opt: o.withDefaults(), pool: device.NewPool(nil, ""), others: others}
+// Space takes from a pool what an engine needs of a decoder's device, for package memory. others are those whose logits
+// can be added.
+func Space(p *device.Pool, l *decoder.Layout, o Options, caps gpu.Caps, others ...*decoder.Decoder) {
+	e := &Engine{opt: o.withDefaults(), pool: p, others: others}
 	e.plan(l.Dims, caps)
-	return e.pool
 }
 
 func (e *Engine) plan(d decoder.Dims, caps gpu.Caps) {
@@ -237,9 +243,9 @@ func (e *Engine) Sum(own float64, factors []float64) {
 	e.ws.Sum(own, factors)
 }
 
-// changes is how often what logits are made of was changed.
+// changes is how often what logits are made of was changed, or keys and values were lost.
 func (e *Engine) changes() uint64 {
-	n := e.d.Changes()
+	n := e.d.Changes() + e.lost
 	for _, other := range e.others {
 		n += other.Changes()
 	}
@@ -358,6 +364,11 @@ func (e *Engine) loop() {
 	if e.opt.Gather != nil {
 		e.opt.Gather()
 	}
+	if err := e.opt.Phase.Enter(); err != nil {
+		e.fail(err)
+		return
+	}
+	defer e.opt.Phase.Leave()
 	for {
 		if ended := e.start(); ended {
 			return
@@ -377,6 +388,16 @@ func (e *Engine) loop() {
 		}
 		e.retire()
 	}
+}
+
+// fail ends all waiting groups.
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, g := range e.waiting {
+		e.end(g, err)
+	}
+	e.waiting, e.running = nil, false
 }
 
 // start admits waiting groups, in order, as far as there is room. It reports whether

@@ -27,6 +27,7 @@ func openBest(o opening) (member, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.engine.Phase = o.cast.writing(o.want)
 	engine, err := sample.NewEngine(weights.Model, o.engine)
 	if err != nil {
 		weights.Close()

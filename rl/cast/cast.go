@@ -6,6 +6,8 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -24,7 +26,8 @@ type Cast struct {
 	headed    map[string]bool     // members with a head, by name
 	judges    map[string]*Judge   // members that judge, by name
 	summands  summands
-	positions int // of the longest sequence, tokens
+	scratch   *model.Scratch // in which sampling, training and the passes of others take turns
+	positions int            // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -39,7 +42,7 @@ type Keeper interface {
 // model.path means; "": random weights. It plans their memory first, as [Plan] does, and refuses what
 // does not fit.
 func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
-	b, _, err := planned(r, folder, dev.Caps())
+	b, plan, err := planned(r, folder, dev.Caps())
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +50,10 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	for name, f := range b.folders {
 		c.Sources[name] = f.read
 	}
-	if err := c.build(r, b, dev); err != nil {
+	if c.scratch, err = model.NewScratch(dev, plan.Blocks); err == nil {
+		err = c.build(r, b, dev)
+	}
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -72,7 +78,7 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 			c.Policy, o.policy = p, p
 		}
 	}
-	o.engine.Summands = c.summands.models
+	o.engine.Summands, o.engine.Phase = c.summands.models, c.scratch.Phase(memory.Sampling)
 	engine, err := sample.NewEngine(c.Policy.Model, o.engine)
 	if err != nil {
 		return err
@@ -175,4 +181,5 @@ func (c *Cast) Close() {
 	for _, m := range slices.Backward(c.members) {
 		m.close()
 	}
+	c.scratch.Close()
 }

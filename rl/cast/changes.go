@@ -165,12 +165,12 @@ func (b blueprint) fitting(r *recipe.Recipe, caps gpu.Caps, climbed, most int) [
 }
 
 // helps tells whether a plan is closer to a device than another one, in what the other one
-// has too much of. The plan of what cannot be planned is nil.
+// has too much of: a phase may have to shrink for another one to count. The plan of what cannot be planned is nil.
 func helps(now, then *gpu.Plan, caps gpu.Caps) bool {
 	switch {
 	case now == nil || then == nil:
 		return false
-	case then.Total() < now.Total():
+	case then.Apart() < now.Apart():
 		return true
 	}
 	return now.Bound.Bytes > caps.MaxBinding && then.Bound.Bytes < now.Bound.Bytes ||

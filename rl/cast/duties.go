@@ -73,6 +73,7 @@ type want struct {
 	influence bool // influences are asked of it, which the policy alone is
 
 	judges bool            // it judges completions, or writes texts for rows
+	plays  bool            // it plays seats, in turns with the policy
 	writes *sample.Options // it writes what it says; nil: it does not, or it is the policy, which has an engine
 }
 
@@ -140,6 +141,9 @@ func wants(r *recipe.Recipe) []want {
 			if w.judges = w.judges || by.Model == name; by.Model == name && name != policyName {
 				w.writes = writerEngine(r, judging, name)
 			}
+		}
+		for range r.Seats(name) {
+			w.plays = name != policyName
 		}
 		if name == policyName || w.judges || w.texts || w.draws || w.learns || w.summed || len(w.facts) > 0 {
 			found = append(found, w)

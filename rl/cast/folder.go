@@ -41,7 +41,7 @@ func (o opening) scorerOf(m *model.Model) (*model.Scorer, error) {
 	if o.policy != nil && o.policy.trainer.Lends(m) {
 		return o.policy.trainer.NewScorer(m, false), nil
 	}
-	return m.NewScorer(o.trainRows)
+	return m.NewScorerIn(o.cast.reading(o.want), o.trainRows)
 }
 
 func (folderModel) begin() error { return nil }

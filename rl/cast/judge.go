@@ -99,7 +99,9 @@ func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
 		}
 		switch {
 		case w.writes != nil:
-			if j.engine, err = sample.NewEngine(held, *w.writes); err != nil {
+			o := *w.writes
+			o.Phase = c.writing(w)
+			if j.engine, err = sample.NewEngine(held, o); err != nil {
 				return err
 			}
 			j.own = true
@@ -126,7 +128,7 @@ func OpenJudges(policy *model.Model, r *recipe.Recipe) (*Cast, error) {
 		return nil, err
 	}
 	c := &Cast{headed: map[string]bool{}}
-	o := opening{blueprint: b, sizes: sizesOf(r), dev: policy.Device()}
+	o := opening{blueprint: b, sizes: sizesOf(r), dev: policy.Device(), cast: c}
 	o.trainRows = max(o.positions, scorerRows)
 	for _, w := range b.wants {
 		o.want = w

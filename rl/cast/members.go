@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -49,7 +50,7 @@ var (
 // beside counts a model of a kind.
 func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 	return func(use *memory.Use, b blueprint, w want) {
-		m := memory.Member{Kind: kind, Engine: w.writes, Summed: w.summed}
+		m := memory.Member{Kind: kind, Engine: w.writes, Summed: w.summed, Plays: w.plays}
 		if w.spec != nil {
 			m.Name = "model " + w.name
 		}
@@ -87,6 +88,17 @@ type opening struct {
 	recipe *recipe.Recipe
 	policy *Policy
 	cast   *Cast // whose members are opened in their order
+}
+
+// reading is the phase in which a member scores, where it does not write where the policy's trainer does.
+func (c *Cast) reading(w want) *model.Phase { return c.scratch.Phase("model " + w.name) }
+
+// writing is the phase in which a member samples: that of the policy if it plays turns beside it.
+func (c *Cast) writing(w want) *model.Phase {
+	if w.plays {
+		return c.scratch.Phase(memory.Sampling)
+	}
+	return c.scratch.Phase("model " + w.name + ", writing")
 }
 
 // file is where a checkpoint has the state of the member: that of its role, or one of its name.

@@ -212,7 +212,7 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	if err := wholeTrees(r); err != nil {
 		return gpu.Plan{}, err
 	}
-	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine}
+	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine, Shared: true}
 	for _, w := range b.wants {
 		b.roleOf(w).count(&use, b, w)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -48,7 +49,7 @@ func openPolicy(o opening) (member, error) {
 	if p.Model, err = o.blueprint.open(o.recipe.Seed, o.folder, o.dev, o.positions); err != nil {
 		return nil, err
 	}
-	options := []learn.Option{learn.Optimizes(o.optimizes...)}
+	options := []learn.Option{learn.Optimizes(o.optimizes...), learn.In(o.cast.scratch.Phase(memory.Training))}
 	if o.recipe.Recompute {
 		options = append(options, learn.Recompute)
 	}

@@ -303,7 +303,7 @@ func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 		return err
 	}
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, notes...)})
+		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan.Items), phasesOf(plan), opened.Source.Counts(), append([]string{}, notes...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
@@ -362,6 +362,7 @@ type planLine struct {
 	Fits    bool         `json:"fits"`
 	Total   int          `json:"total"` // bytes
 	Items   []planItem   `json:"items"`
+	Phases  []planPhase  `json:"phases"`
 	Data    string       `json:"data"`  // how many problems the data sets have, in words; "" for a procedural task
 	Notes   []string     `json:"notes"` // what a run would say before its first step, and where micro_batch_tokens changes the results
 }
@@ -372,10 +373,25 @@ type planItem struct {
 	From  string `json:"from"` // how the size comes about
 }
 
-func itemsOf(plan gpu.Plan) []planItem {
+// planPhase is what a phase has in the scratch, which is an item of the plan.
+type planPhase struct {
+	Phase string     `json:"phase"`
+	Bytes int        `json:"bytes"`
+	Items []planItem `json:"items"`
+}
+
+func itemsOf(of []gpu.Item) []planItem {
 	items := []planItem{}
-	for _, i := range plan.Items {
+	for _, i := range of {
 		items = append(items, planItem{i.Name, i.Bytes, i.Hint})
 	}
 	return items
+}
+
+func phasesOf(plan gpu.Plan) []planPhase {
+	phases := []planPhase{}
+	for _, p := range plan.Phases {
+		phases = append(phases, planPhase{p.Name, p.Total(), itemsOf(p.Items)})
+	}
+	return phases
 }

@@ -11,6 +11,7 @@ import (
 // device it plans.
 type Pool struct {
 	dev   gpu.Device
+	phase *Phase // in which its memory lies; nil: it has buffers of its own
 	label string
 	bufs  []gpu.Buffer
 	Bytes int
@@ -28,6 +29,11 @@ func (p *Pool) allocate(name string, n int, whole bool) gpu.View {
 	size := (max(n, 64)*4 + 255) &^ 255
 	p.Bytes += size
 	p.plan.Note(gpu.Item{Name: name, Bytes: size}, whole)
+	if p.phase != nil && p.Err == nil {
+		var v gpu.View
+		v, p.Err = p.phase.take(size)
+		return v
+	}
 	if p.dev == nil || p.Err != nil { // planning only, or failed before
 		return gpu.View{Size: size}
 	}
@@ -42,6 +48,12 @@ func (p *Pool) allocate(name string, n int, whole bool) gpu.View {
 
 // NewPool makes a pool; without a device it plans.
 func NewPool(dev gpu.Device, label string) *Pool { return &Pool{dev: dev, label: label} }
+
+// NewPoolIn makes a pool whose memory lies in a phase of a scratch; in that of nil it has its own. The phase has the
+// memory until its scratch is closed.
+func NewPoolIn(phase *Phase, dev gpu.Device, label string) *Pool {
+	return &Pool{dev: dev, phase: phase, label: label}
+}
 
 // Note notes the largest buffers of the pool in a plan.
 func (p *Pool) Note(plan *gpu.Plan) {

@@ -1,0 +1,211 @@
+package learn_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/device"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
+)
+
+// TestPhases: engines, trainers and scorers that take turns in a scratch have the bits of those with memory of their
+// own, in any order, where another phase has filled all of it with NaN, and between a forward pass and its backward pass.
+func TestPhases(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		for i, q := range modeltest.QuirkModels() {
+			if !q.Typical && (testing.Short() || gputest.Slow(dev)) {
+				continue
+			}
+			t.Run(q.Name, func(t *testing.T) {
+				p := phased{t: t, dev: dev, seqs: modeltest.GradientSequences(dev), cfg: q.Config, adapter: q.Adapter}
+				if i%2 == 0 {
+					p.options = []learn.Option{learn.ValueHead, learn.Recompute}
+				}
+				want := p.run(nil, "draw", "forward", "backward", "score", "other", "accumulate")
+				got := p.run(p.scratch(), "poison", "draw", "poison", "forward", "poison", "backward", "poison", "score", "poison", "other", "poison", "accumulate")
+				for name, bits := range want {
+					if !slices.Equal(got[name], bits) {
+						t.Errorf("after a phase that left NaN the bits of %s are others", name)
+					}
+				}
+				got = p.run(p.scratch(), "draw", "forward", "draw", "other", "backward", "score", "accumulate", "draw")
+				for name, bits := range want {
+					if !slices.Equal(got[name], bits) {
+						t.Errorf("in another order the bits of %s are others", name)
+					}
+				}
+			})
+		}
+	})
+}
+
+// phased runs passes of a policy and of another model.
+type phased struct {
+	t       *testing.T
+	dev     gpu.Device
+	seqs    []seq.Sequence
+	cfg     hf.Config
+	adapter *hf.AdapterConfig // nil: none
+	options []learn.Option
+}
+
+// phasedRows and phasedEngine are the sizes of what takes turns.
+const phasedRows = 400
+
+func phasedEngine(phase *model.Phase) sample.Options {
+	return sample.Options{Sequences: 4, Context: 64, Prefixes: sample.EveryPage, Phase: phase}
+}
+
+func (p phased) model(seed uint64) *model.Model {
+	p.t.Helper()
+	if p.adapter == nil {
+		m, err := model.New(p.dev, p.cfg, seed, 64)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.t.Cleanup(m.Close)
+		return m
+	}
+	m, err := model.NewFrozen(p.dev, p.cfg, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(m.Close)
+	if err = m.Initialize(seed); err == nil {
+		err = m.AddAdapter(*p.adapter, seed+100)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return m
+}
+
+// scratch is as large as the phases need in blocks of a size in which not all of one has room.
+func (p phased) scratch() *model.Scratch {
+	s, err := device.NewScratch(p.dev, p.blocks())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(s.Close)
+	return s
+}
+
+func (p phased) blocks() []int {
+	sizes := make([]int, 12)
+	for i := range sizes {
+		sizes[i] = 1 << 20
+	}
+	return sizes
+}
+
+// poisoner is a phase that fills a scratch with NaN.
+func (p phased) poisoner(s *model.Scratch) (poison func()) {
+	phase := s.Phase("poison")
+	pool := device.NewPoolIn(phase, nil, "")
+	var views []gpu.View
+	for _, size := range p.blocks() {
+		views = append(views, pool.Words("all", size/4))
+	}
+	return func() {
+		p.t.Helper()
+		err := phase.Enter()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer phase.Leave()
+		if n := len(s.Blocks()); n > len(views) {
+			p.t.Fatalf("the phases need %d blocks, and %d are filled", n, len(views))
+		}
+		nan := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
+		for _, v := range views {
+			if err := v.Buffer.Write(v.Offset, bytes.Repeat(nan, v.Size/4)); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// run does passes in an order and returns the bits of the last one of each name, and of the gradient in the end.
+func (p phased) run(s *model.Scratch, order ...string) map[string][]uint32 {
+	t := p.t
+	t.Helper()
+	policy, other := p.model(7), p.model(8)
+	tr := modeltest.TrainerOf(t, policy, phasedRows, append(slices.Clone(p.options), learn.In(s.Phase("training")))...)
+	lent := tr.NewScorer(policy, p.adapter != nil)
+	defer lent.Close()
+	own, err := other.NewScorerIn(s.Phase("model other"), phasedRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	e := modeltest.EngineOf(t, policy, phasedEngine(s.Phase("sampling")))
+	weights := modeltest.SomeWeights(p.seqs)
+	got := map[string][]uint32{}
+	stats := func(name string, stats []seq.Stats, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = nil
+		for _, s := range stats {
+			got[name] = append(got[name], modeltest.StatBits(s)...)
+		}
+	}
+	var poison func()
+	if s != nil {
+		poison = p.poisoner(s)
+	}
+	for _, pass := range order {
+		switch pass {
+		case "draw":
+			got[pass] = nil
+			for _, c := range modeltest.Generate(t, e, modeltest.Requests(append(modeltest.Prompts(2, 40), make([]int, 40)), 2)) {
+				for _, c := range c {
+					for i, id := range c.IDs {
+						got[pass] = append(got[pass], uint32(id), math.Float32bits(c.Logprob[i]), math.Float32bits(c.Entropy[i]))
+					}
+				}
+			}
+		case "score":
+			of, err := lent.Score(p.seqs)
+			stats(pass, of, err)
+		case "other":
+			of, err := own.Score(p.seqs)
+			stats(pass, of, err)
+		case "forward":
+			of, err := tr.Forward(p.seqs)
+			stats(pass, of, err)
+		case "backward":
+			if err := tr.Backward(weights); err != nil {
+				t.Fatal(err)
+			}
+		case "accumulate":
+			err := tr.Accumulate(p.seqs, func(first int, of []seq.Stats) ([]learn.Weights, error) {
+				return weights[first : first+len(of)], nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		case "poison":
+			poison()
+		}
+	}
+	named, err := tr.Gradients()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range modeltest.Flat(t, named) {
+		got["gradient"] = append(got["gradient"], math.Float32bits(x))
+	}
+	return got
+}
