@@ -25,6 +25,9 @@ type modelUse struct {
 	reward string
 	judge  string // options of a verifier "judge" called says; "": there is none
 	method string // keys of the stage's algorithm
+
+	left     bool // a step with it is not measured
+	together bool // questions to its judge are, see ofModels.together
 }
 
 // modelUses are those whose price Models measures, after the step without any.
@@ -69,8 +72,7 @@ func (u modelUse) recipe(preset *recipe.Recipe, stage string, set []string) (*re
 }
 
 // Models measures what a second model of the policy's size costs a step of a preset, in turns with the step without
-// it, and what asking a judge about all completions of a step together saves. from is as for [Step]. Of random weights a
-// judge can read few completions: their words need not be those of a text. set changes keys of the preset, PATH=VALUE.
+// it, and what asking a judge about all completions of a step together saves. from is as for [Step]. set changes keys of the preset, PATH=VALUE.
 func Models(ctx context.Context, b Bench, preset, from string, set ...string) error {
 	p, set, blocked, err := b.loaded(preset, from, set...)
 	if err != nil {
@@ -82,13 +84,27 @@ func Models(ctx context.Context, b Bench, preset, from string, set ...string) er
 	}
 	st := &p.Stages[of]
 	o := ofModels{b, p, st.Name, set, fmt.Sprintf("%s, %d x %d", b.named(preset), st.PromptsPerStep, st.GroupSize)}
-	uses := slices.DeleteFunc(modelUses()[1:], func(u modelUse) bool { return b.leaves(o.what(u)) })
+	var uses []modelUse
+	for _, u := range modelUses()[1:] {
+		u.left = b.leaves(o.what(u))
+		if u.judge == asksTwo {
+			u.together = !b.leaves(o.together())
+		}
+		if !u.left || u.together {
+			uses = append(uses, u)
+		}
+	}
 	if len(uses) == 0 {
 		return nil
 	}
 	if blocked {
 		for _, u := range uses {
-			b.skip("models", o.what(u), untrained(b.Dtype))
+			if !u.left {
+				b.skip("models", o.what(u), untrained(b.Dtype))
+			}
+			if u.together {
+				b.skip("models", o.together(), untrained(b.Dtype))
+			}
 		}
 		return nil
 	}
@@ -117,6 +133,9 @@ type ofModels struct {
 // what is the name of a case.
 func (o ofModels) what(u modelUse) string { return o.size + ", " + u.name }
 
+// together is the name of the case in which a judge is asked about all completions of a step.
+func (o ofModels) together() string { return o.size + ", questions together" }
+
 // open opens the stage with a use. It returns what closes all of it too.
 func (o ofModels) open(u modelUse) (*loop, func(), error) {
 	r, err := u.recipe(o.preset, o.stage, o.set)
@@ -142,10 +161,13 @@ func (o ofModels) measure(ctx context.Context, plain *loop, u modelUse) error {
 		return err
 	}
 	defer closed()
-	if err := l.against(ctx, o.Bench, plain, o.what(u)); err != nil || u.judge != asksTwo {
+	if !u.left {
+		err = l.against(ctx, o.Bench, plain, o.what(u))
+	}
+	if err != nil || !u.together {
 		return err
 	}
-	return l.together(ctx, o.Bench, o.size+", questions together")
+	return l.together(ctx, o.Bench, o.together())
 }
 
 // against measures a step beside one without another model.
@@ -176,34 +198,42 @@ func (r *Result) inTurnsWith(baseline string, own, other []float64) {
 	r.Ratio, r.RatioLow, r.RatioHigh = median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)
 }
 
+// onesAndTwos is a text of its own for each number, of words that every task with numbers can write.
+func onesAndTwos(i int) string {
+	return strings.NewReplacer("0", " 1", "1", " 2").Replace(fmt.Sprintf("%08b", i))
+}
+
 // together measures a judge that is asked about all completions of a step at once beside one that is asked about one
-// after the other.
+// after the other. Random weights write what is no text: then the questions are about ones and twos.
 func (l *loop) together(ctx context.Context, b Bench, what string) error {
-	if b.leaves(what) {
-		return nil
-	}
 	e, err := l.step(ctx)
 	if err != nil {
 		return err
 	}
-	var groups, apart []rollout.Group
-	for i := range e.Completions {
-		c := &e.Completions[i]
-		if c.Sample == 0 {
-			groups = append(groups, *c.From)
-		}
-		apart = append(apart, rollout.Group{Problem: c.From.Problem, Paths: []rollout.Path{{Text: c.Path().Text}}})
-	}
 	p := &panel.Panel{Models: l.cast.Judge, Off: true}
 	j := l.judges[0]
 	run := func(groups ...rollout.Group) error { _, err := p.Judge(ctx, j.Judge, groups); return err }
-	if err := run(groups...); err != nil {
-		return err
+	asks := func(text func(i int) string) (groups, apart []rollout.Group, asked int, err error) {
+		for i := range e.Completions {
+			c := &e.Completions[i]
+			if c.Sample == 0 {
+				groups = append(groups, rollout.Group{Problem: c.From.Problem})
+			}
+			of, path := &groups[len(groups)-1], rollout.Path{Text: text(i)}
+			of.Paths = append(of.Paths, path)
+			apart = append(apart, rollout.Group{Problem: c.From.Problem, Paths: []rollout.Path{path}})
+		}
+		err = run(groups...)
+		return groups, apart, p.Take().Questions, err
 	}
-	asked := p.Take().Questions
-	if asked < len(apart)/2 {
-		b.skip("models", what, fmt.Sprintf("the judge can read %d of %d completions: random weights write no text", asked, len(apart)))
-		return nil
+	detail := ""
+	groups, apart, asked, err := asks(func(i int) string { return e.Completions[i].Path().Text })
+	if err == nil && asked < len(apart)/2 {
+		detail = " about ones and twos, as random weights write no text"
+		groups, apart, asked, err = asks(onesAndTwos)
+	}
+	if err != nil {
+		return err
 	}
 	times, err := inTurns(modelTurns/2, 0, func() error { return run(groups...) }, func() error {
 		for i := range apart {
@@ -218,7 +248,7 @@ func (l *loop) together(ctx context.Context, b Bench, what string) error {
 	}
 	r := result(b.Device, "models", what, median(times[0]), "s")
 	r.inTurnsWith("one by one", times[0], times[1])
-	r.Detail = fmt.Sprintf("%d questions", asked)
+	r.Detail = fmt.Sprintf("%d questions%s", asked, detail)
 	b.Emit(r)
 	return nil
 }

@@ -41,8 +41,8 @@ func TestInTurnsWith(t *testing.T) {
 	}
 }
 
-// TestModels: each use is measured in turns with a step without it. Random weights write no text, so a judge has
-// nothing to be asked about together.
+// TestModels: each use is measured in turns with a step without it, and so are questions of a judge, alone too where
+// nothing else is asked for.
 func TestModels(t *testing.T) {
 	var got []Result
 	b := Bench{Device: device(t), Emit: func(r Result) { got = append(got, r) }}
@@ -54,9 +54,22 @@ func TestModels(t *testing.T) {
 		t.Errorf("%d results: %+v", len(got), got)
 	}
 	for _, r := range got {
-		if together := strings.HasSuffix(r.Case, "questions together"); !strings.HasPrefix(r.Case, "countdown-tiny, 2 x 2, ") || (r.Skipped != "") != together || !together && (r.Turns < modelTurns || !(r.Value > 0) || r.RatioLow > r.Ratio || r.Ratio > r.RatioHigh) {
+		turns := modelTurns
+		if together := strings.HasSuffix(r.Case, "questions together"); together {
+			if turns /= 2; r.Detail != "4 questions about ones and twos, as random weights write no text" {
+				t.Errorf("%+v", r)
+			}
+		}
+		if !strings.HasPrefix(r.Case, "countdown-tiny, 2 x 2, ") || r.Skipped != "" || r.Turns < turns || !(r.Value > 0) || r.RatioLow > r.Ratio || r.Ratio > r.RatioHigh {
 			t.Errorf("%+v", r)
 		}
+	}
+	got, b.Only = nil, "questions together"
+	if err := Models(t.Context(), b, "countdown-tiny", "", "model.layers=1", "model.width=32", "model.heads=1", "model.mlp=32", "stage.rl.prompts_per_step=2", "stage.rl.group_size=2"); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || !strings.HasSuffix(got[0].Case, "questions together") || got[0].Skipped != "" {
+		t.Errorf("alone: %+v", got)
 	}
 }
 

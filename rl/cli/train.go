@@ -74,11 +74,13 @@ the best; gain compares the last evaluation with the first, behind compares it w
     "gain":{"problems":512,"from":0.27,"to":0,"mean":-0.27,"low":-0.29,
     "high":-0.25},"behind":{...}}
 
---dry-run --json prints one object, with sizes in bytes:
+--dry-run --json prints one object, with sizes in bytes. The item scratch is memory in which
+phases of a step take turns; phases say what each of them has there:
 
    {"recipe":"...","methods":[{"stage":"...","text":"..."}],"device":"...",
     "memory":...,"fits":true,"total":...,
-    "items":[{"name":"...","bytes":...,"from":"..."}]}`,
+    "items":[{"name":"...","bytes":...,"from":"..."}],
+    "phases":[{"phase":"sampling","bytes":...,"items":[...]}]}`,
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE`"},
 			&cli.StringFlag{Name: "run", Usage: "`DIR` of the run", DefaultText: "runs/NAME-DATE"},
