@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // PassAtK is the unbiased estimate of the chance that at least one of k samples
 // is right, from n samples of which c were:
@@ -109,4 +112,18 @@ func MeanCI95(scores []float64, samples int) (mean, low, high float64) {
 	centre := (mean + z2/2) / (1 + z2)
 	half := math.Sqrt(mean*(1-mean)*z2+z2*z2/4) / (1 + z2)
 	return mean, math.Max(0, centre-half), math.Min(1, centre+half)
+}
+
+// BestOfK is the expected greatest of k of the scores, drawn without putting any back: of scores that are 0 or 1
+// it is pass@k. NaN unless 1 <= k <= their number.
+func BestOfK(scores []float64, k int) float64 {
+	n := len(scores)
+	if k < 1 || k > n {
+		return math.NaN()
+	}
+	best := 0.0
+	for i, x := range slices.Sorted(slices.Values(scores)) { // it is the greatest where it is drawn, and the rest from those before it
+		best += x * (PassHatK(n, i+1, k) - PassHatK(n, i, k))
+	}
+	return best
 }

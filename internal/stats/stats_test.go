@@ -165,3 +165,33 @@ func TestMeanCI95CountsProblemsNotSamples(t *testing.T) {
 		t.Errorf("no problems: %v [%v, %v], want NaN", mean, low, high)
 	}
 }
+
+// TestBestOfK: the mean of the greatest over all subsets of k scores; of scores 0 and 1 it is pass@k.
+func TestBestOfK(t *testing.T) {
+	scores := []float64{0.5, 0, 1, 0.25, 1}
+	for k := 1; k <= len(scores); k++ {
+		sum, n := 0.0, 0
+		for set := range 1 << len(scores) {
+			best, in := 0.0, 0
+			for i, x := range scores {
+				if set>>i&1 == 1 {
+					best, in = max(best, x), in+1
+				}
+			}
+			if in == k {
+				sum, n = sum+best, n+1
+			}
+		}
+		if got, want := BestOfK(scores, k), sum/float64(n); math.Abs(got-want) > 0x1p-50 { // some roundings of numbers of at most 1
+			t.Errorf("the best of %d is %v, want %v", k, got, want)
+		}
+	}
+	if got, want := BestOfK([]float64{1, 0, 1, 0, 0}, 3), PassAtK(5, 2, 3); math.Abs(got-want) > 0x1p-50 {
+		t.Errorf("the best of 3 is %v, pass@3 %v", got, want)
+	}
+	for _, k := range []int{0, 6} {
+		if x := BestOfK(scores, k); !math.IsNaN(x) {
+			t.Errorf("the best of %d of 5 is %v", k, x)
+		}
+	}
+}

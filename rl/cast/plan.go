@@ -85,6 +85,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	if grows || r.Task.Played() { // a turn, or a branch, reads what was read and drawn before it
 		s.engine.Prefixes = sample.EveryPage
 	}
+	s.engine.Guides = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return st.Grows() && st.Tree.Distinct && !st.Skip })
 	return s
 }
 
@@ -173,6 +174,9 @@ func planned(r *recipe.Recipe, folder string, caps gpu.Caps) (b blueprint, plan 
 		err = b.layers(r)
 	}
 	if err == nil {
+		err = DistinctTokens(r, b.config.Vocab)
+	}
+	if err == nil {
 		plan, err = b.plan(r, caps)
 	}
 	if err == nil {
@@ -197,6 +201,17 @@ func (b blueprint) layers(r *recipe.Recipe) error {
 			if of.Layer > config.Layers {
 				faults.Fail(fmt.Sprintf("stage.%d.%s", i, r.Stages[i].Reader(fact)), "%s: layer %d; accepted: 1 to %d, the layers of the model %s", fact, of.Layer, config.Layers, of.Model)
 			}
+		}
+	}
+	return faults.Err()
+}
+
+// DistinctTokens refuses trees that draw more distinct completions from a node than a vocabulary has tokens.
+func DistinctTokens(r *recipe.Recipe, vocab int) error {
+	faults := r.Faults()
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Grows() && !st.Skip && st.Tree.Distinct && st.Tree.Width >= vocab {
+			faults.Fail(fmt.Sprintf("stage.%d.tree.width", i), "%d completions of a node cannot begin with different tokens, of which the model has %d and the node has one already; accepted with distinct: at most %d", st.Tree.Width, vocab, vocab-1)
 		}
 	}
 	return faults.Err()

@@ -34,6 +34,10 @@ func TestWholeTrees(t *testing.T) {
 	if err := plan(append(tree, "micro_batch_tokens=280")...); err != nil {
 		t.Errorf("with the rows that it may take: %v", err)
 	}
+	const wide = "--set stage.rl.tree.width=64: stage.rl.tree.width: 64 completions of a node cannot begin with different tokens, of which the model has 53 and the node has one already; accepted with distinct: at most 52"
+	if err := plan("stage.rl.tree.rounds=1", "stage.rl.tree.width=64", "stage.rl.tree.distinct=true", "micro_batch_tokens=8000"); err == nil || !strings.Contains(err.Error(), wide) {
+		t.Errorf("more distinct completions than tokens: %v", err)
+	}
 	for set, want := range map[string]int{"stage.rl.tree.rounds=2": sample.EveryPage, "stage.rl.tree.rounds=0": 0} {
 		r, err := recipe.Load("countdown-tiny", []string{set})
 		if err != nil {

@@ -2,6 +2,7 @@ package cast
 
 import (
 	"context"
+	"math"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model/sample"
@@ -46,9 +47,32 @@ func (s *Sampler) Draw(ctx context.Context, r rollout.Request) ([]rollout.Segmen
 
 // asks is a request as the engine takes it.
 func (s *Sampler) asks(r rollout.Request) sample.Request {
-	return sample.Request{Prompt: r.Prompt, N: r.N, MaxTokens: r.Params.MaxTokens, Stream: r.Key.Stream, Draft: r.Draft, StopText: r.Params.StopText, StopIDs: r.Params.StopIDs, Sampling: sample.Settings{
+	q := sample.Request{Prompt: r.Prompt, N: r.N, MaxTokens: r.Params.MaxTokens, Stream: r.Key.Stream, Draft: r.Draft, StopText: r.Params.StopText, StopIDs: r.Params.StopIDs, Sampling: sample.Settings{
 		Temperature: r.Params.Temperature, TopK: r.Params.TopK, TopP: r.Params.TopP, MinP: r.Params.MinP, Seed: s.Seed(r.Key)}}
+	if len(r.Params.Without) > 0 {
+		q.Guide = without(r.Params.Without)
+	}
+	return q
 }
+
+// without is a guide that leaves out some ids at the beginning.
+type without []int
+
+// Allow implements [sample.Guide].
+func (w without) Allow(bits []uint32) error {
+	for i := range bits {
+		bits[i] = math.MaxUint32
+	}
+	for _, id := range w {
+		if id >= 0 && id/32 < len(bits) {
+			bits[id/32] &^= 1 << (id % 32)
+		}
+	}
+	return nil
+}
+
+// Next implements [sample.Guide]: what comes next may be anything.
+func (without) Next(int) sample.Guide { return nil }
 
 // segments are the completions of a request.
 func (s *Sampler) segments(r rollout.Request, group []sample.Completion) []rollout.Segment {

@@ -70,7 +70,8 @@ type specLine struct {
 	Sequences int             `json:"sequences"`
 	Context   int             `json:"context"`
 	StepRows  int             `json:"step_rows"`
-	Keeps     bool            `json:"keeps,omitempty"` // what turns read again
+	Keeps     bool            `json:"keeps,omitempty"`  // what turns read again
+	Guides    bool            `json:"guides,omitempty"` // what completions may begin with
 }
 
 // MarshalJSON writes a spec for another machine.
@@ -80,7 +81,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	line := specLine{Config: files["config.json"], Tokenizer: files["tokenizer.json"], Base: s.base, Seed: s.seed,
-		Positions: s.positions, Sequences: s.engine.Sequences, Context: s.engine.Context, StepRows: s.engine.StepRows, Keeps: s.engine.Prefixes > 0}
+		Positions: s.positions, Sequences: s.engine.Sequences, Context: s.engine.Context, StepRows: s.engine.StepRows, Keeps: s.engine.Prefixes > 0, Guides: s.engine.Guides}
 	if a := s.model.adapter; a != nil {
 		own := *a
 		own.Base = "" // a path of the trainer's machine
@@ -120,7 +121,7 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 		}
 	}
 	s.base, s.seed, s.positions = line.Base, line.Seed, line.Positions
-	s.engine = sample.Options{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows}
+	s.engine = sample.Options{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows, Guides: line.Guides}
 	if line.Keeps {
 		s.engine.Prefixes = sample.EveryPage
 	}

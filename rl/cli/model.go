@@ -26,6 +26,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	training "github.com/rlzero/rlzero/rl/train"
 )
 
 func samplingFlags() []cli.Flag {
@@ -380,6 +381,8 @@ Examples:
    rlzero eval models/small --data problems.jsonl --verifier number --k 1,4
    rlzero eval models/reward --data pairs.jsonl
    rlzero eval runs/first --against runs/first/checkpoints/step-001750
+   rlzero eval runs/first --tree --set stage.rl.tree.rounds=1 \
+      --set stage.rl.group_size=12
    rlzero eval runs/big --logits 'policy + 0.5*(tuned - small)' \
       --with tuned=runs/tuned --with small=models/small
 
@@ -388,6 +391,12 @@ tries (kept), only the base (lost), only the model (gained), and neither (out of
 expected over all draws of k of the completions; the share of what the base does not solve that
 the model does (expansion); and the entropy of answers and of tokens. --n is then 256 and --k the
 powers of two up to --n unless they are given.
+
+--tree draws besides as [stage.tree] of the task's recipe says, of its last stage that has one; a run
+has its own. It prints for the first completions and after each round how many completions a problem
+has, the tokens drawn for them (each once, however many share it), the score of the best completion
+and the mean of all, and beside them the expected best of as many completions drawn one by one as
+these tokens are worth. --n has to be at least as many for that.
 
 A model with a head, which scores, is measured on rows of --data that say which completions are
 right: chosen and rejected, completion and label, or steps and labels. It prints how often the
@@ -402,7 +411,10 @@ best of n), 1/rank of the best right one, and how often a score by itself says w
     "not_scored":0,"mean_tokens":..,
     "chosen_on_heldout":false}
 
-The accuracy on each task of a mixture stands under "tasks".
+The accuracy on each task of a mixture stands under "tasks". What --tree reached stands under "tree":
+
+   {"stage":"rl","rounds":[{"leaves":4,"tokens":80.5,"best":0.6,"mean":0.3,
+    "plain":4,"best_of_plain":0.55}, ...]}
 
 With --logits its formula stands under "logits".
 
@@ -418,6 +430,7 @@ problems, so that the figure is likely too high.`,
 			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all of them if a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of completions of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
+			&cli.BoolFlag{Name: "tree", Usage: "draw besides as the tree of the recipe's stage says"},
 			&cli.StringFlag{Name: "against", Usage: "measure the model `BASE` too, and tell what training kept, lost and gained", DefaultText: "no comparison"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
 			logitsFlag, withFlag, checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
@@ -476,6 +489,12 @@ func evaluate(c *cli.Context) error {
 	if o.K, err = ksOf(c, o.N); err != nil {
 		return err
 	}
+	if c.Bool("tree") {
+		if c.IsSet("data") || c.IsSet("against") {
+			return usagef("--tree goes with the task of a recipe, and neither with --data nor with --against")
+		}
+		o.Tree = training.Tree
+	}
 	if dir := filepath.Dir(c.String("out")); c.IsSet("out") {
 		if _, err := os.Stat(dir); err != nil {
 			return usagef("--out: %v", err)
@@ -489,7 +508,7 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	without := []string{"against", "task", "verifier", "n", "k", logitsFlag.Name}
+	without := []string{"against", "task", "verifier", "n", "k", "tree", logitsFlag.Name}
 	for _, f := range samplingFlags() { // a head draws nothing
 		without = append(without, f.Names()[0])
 	}

@@ -61,12 +61,12 @@ func TestWorkers(t *testing.T) {
 
 // TestWorkersOfTrees: a run of trees has the same logs whoever draws its branches, also drawn ahead.
 func TestWorkersOfTrees(t *testing.T) {
-	for _, lag := range []string{"0", "1"} {
+	for lag, distinct := range map[string]string{"0": "true", "1": "false"} {
 		want := ""
 		for _, flags := range [][]string{nil, {"--workers", "local:2", "--audit", "0.5"}} {
 			dir := filepath.Join(t.TempDir(), "run")
 			args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
-			for _, set := range append(slices.Clone(tinyRun), "stage.rl.group_size=6", "stage.rl.tree={rounds = 2, roots = 2, open = 1, width = 2, at = \"position > 1\"}", "stage.rl.lag="+lag, "stage.rl.algorithm.weight=tis") {
+			for _, set := range append(slices.Clone(tinyRun), "stage.rl.group_size=6", "stage.rl.tree={rounds = 2, roots = 2, open = 1, width = 2, at = \"position > 1\", distinct = "+distinct+"}", "stage.rl.lag="+lag, "stage.rl.algorithm.weight=tis") {
 				args = append(args, "--set", set)
 			}
 			if code, _, stderr := rlzero(t, append(args, "countdown-short")...); code != 0 || strings.Contains(stderr, "\nworkers answered ") != (flags != nil) {

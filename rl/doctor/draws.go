@@ -99,7 +99,7 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 		return err
 	}
 	defer m.Close()
-	e, err := sample.NewEngine(m, sample.Options{Sequences: redrawSequences, Context: d.longest(), StepRows: redrawRows, Draws: redrawRows})
+	e, err := sample.NewEngine(m, sample.Options{Sequences: redrawSequences, Context: d.longest(), StepRows: redrawRows, Draws: redrawRows, Guides: true})
 	if err != nil {
 		return err
 	}
@@ -186,6 +186,7 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 			seg = rollout.Stopped(renderer, a.said, seg)
 			seg.IDs = slices.Concat(a.said, seg.IDs)
 			a.drawn, a.before, done = seg.IDs, append(a.before, a.ids), append(done, a)
+			a.first = false
 			if !turn.same(seg, renderer) {
 				if wrong++; wrong == 1 {
 					first = fmt.Sprintf("%s, line %d: %s%s", s.log, a.line, a.where(), turn.difference(seg, turn.draft(m), renderer))
@@ -233,6 +234,7 @@ type drawnAgain struct {
 	ids    []int // before it
 	prompt int   // of ids
 	said   []int // of a branch: the end of ids, which it shares with others
+	first  bool  // of a branch: what is drawn next is the first that is its own
 	drawn  []int // the last turn, as it was drawn here
 
 	before [][]int // ids, [turn that was drawn]
@@ -247,9 +249,11 @@ func (a *drawnAgain) goesOn(from *drawnAgain) bool {
 		}
 		n, nodes = n+a.Nodes[i].Tokens, nodes+1
 	}
-	switch {
-	case from.Group != a.Group || n != a.Branch.After:
+	if from.Group != a.Group || n != a.Branch.After {
 		return false
+	}
+	a.first = true
+	switch {
 	case a.Turns != nil: // which are the nodes
 		if nodes >= len(from.before) || nodes >= len(a.turns) {
 			return false
@@ -280,6 +284,9 @@ func (s *sitting) request(a *drawnAgain, m *model.Model) rollout.Request {
 		key = train.BranchKey(key.Stage, key.Step, 0)
 		key.Stream = uint32(a.Branch.Number)
 		params.MaxTokens -= len(a.said)
+		if a.first {
+			params.Without = a.Branch.Without
+		}
 	}
 	if a.Turns != nil && s.tokens > 0 {
 		params.MaxTokens = min(params.MaxTokens, s.tokens-(len(a.ids)-a.prompt))

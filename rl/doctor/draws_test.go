@@ -363,7 +363,7 @@ func playedOf(t *testing.T, name string, sets ...string) string {
 
 // TestDrawsOfTrees: completions that go on from others are drawn again after what they go on from.
 func TestDrawsOfTrees(t *testing.T) {
-	played := playedRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.group_size=6")
+	played := playedRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.distinct=true", "stage.rl.group_size=6")
 	if all := draws(t, played); !all.OK {
 		t.Fatalf("of turns: %+v", all)
 	}
@@ -371,14 +371,19 @@ func TestDrawsOfTrees(t *testing.T) {
 	if all := draws(t, played); all.OK || !strings.Contains(all.Checks[0].Detail, "line 3: turn ") {
 		t.Errorf("a turn of another branch: %+v", all.Checks[0])
 	}
-	dir := drawnRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.at=old_entropy > 0.2", "stage.rl.group_size=6")
+	dir := drawnRun(t, "stage.rl.tree.rounds=2", "stage.rl.tree.roots=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.distinct=true", "stage.rl.tree.at=old_entropy > 0.2", "stage.rl.group_size=6")
 	if all := draws(t, dir); !all.OK {
 		t.Fatalf("%+v", all)
 	}
 	file := filepath.Join(dir, "completions.jsonl")
+	var most []int // all tokens but the first
+	for id := range 64 {
+		most = append(most, id+1)
+	}
 	for _, c := range []struct{ pattern, with, found string }{
 		{`"branch":\{"number":0,"after"`, `"branch":{"number":1,"after"`, "line 3: token "},
 		{`"branch":\{"number":0,"after":[0-9]+`, `"branch":{"number":0,"after":99`, "line 3: it goes on from a completion that is not there"},
+		{`"without":\[[0-9,]+\]`, `"without":[` + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(most)), ","), "[]") + "]", "line 3: token "},
 	} {
 		restore := edit(t, file, c.pattern, c.with)
 		if r := draws(t, dir); r.OK || r.failed() != 1 || !strings.Contains(r.Checks[0].Detail, c.found) {

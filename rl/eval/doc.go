@@ -10,6 +10,9 @@
 // (arXiv 2406.12045). maj@k says whether the most frequent answer of the first k is right. A figure
 // without data is NaN.
 //
+// A [Tree] draws besides as the tree of a stage says. Each of its rounds is reported by the tokens that it has
+// drawn, beside the best of as many completions drawn one by one.
+//
 // [NewAgainst] holds a model against its base: what both solve in k tries, one alone, and neither.
 //
 // An Evaluator may be used by one goroutine at a time.

@@ -128,9 +128,10 @@ func (e *Evaluator) summarise(groups []rollout.Group, n int, ks []int) *Result {
 // tally counts a group's completions.
 type tally struct {
 	tokens, right int
-	sum           float64  // of the scores
-	answers       []string // of the scored
-	rights        []bool   // of the scored
+	sum           float64   // of the scores
+	scores        []float64 // of the scored
+	answers       []string  // of the scored
+	rights        []bool    // of the scored
 }
 
 func (t tally) scored() int { return len(t.answers) }
@@ -143,7 +144,7 @@ func tallyOf(g *rollout.Group) tally {
 		if v.Verdict == verify.NotScored {
 			continue
 		}
-		t.sum += v.Score
+		t.sum, t.scores = t.sum+v.Score, append(t.scores, v.Score)
 		if v.Verdict == verify.Right {
 			t.right++
 		}

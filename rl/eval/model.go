@@ -52,6 +52,7 @@ type Options struct {
 	Models   func(*recipe.Recipe) (*recipe.Recipe, error) // finds the folders of a recipe's models; nil: their paths are folders
 	Note     func(string)                                 // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
 	Told     func(command string)                         // of each program of others that the recipe starts, see [resolve.Open]
+	Tree     Tree                                         // draws completions as the tree of the recipe's last stage that has one, besides; nil: nothing does
 }
 
 // Report is what rlzero eval prints.
@@ -60,6 +61,7 @@ type Report struct {
 	*Result
 	ks     []int
 	chosen bool
+	Grown  *Grown   // what the tree of a stage reached; nil: nobody asked
 	kinds  []string // [problem] of a mixture of tasks: the task that it belongs to; nil: there is one
 	Logits string   // the formula of the sum that it drew by; "": the model alone
 }
@@ -103,6 +105,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	put("greedy", r.Greedy)
 	put("not_scored", r.NotScored)
 	put("mean_tokens", r.Length)
+	if r.Grown != nil {
+		put("tree", r.Grown)
+	}
 	put("chosen_on_heldout", r.chosen)
 	if r.kinds != nil {
 		kinds := map[string]*float64{}
@@ -174,6 +179,9 @@ func (r Report) Table() string {
 		line(k.name, k.mean, fmt.Sprintf("95 %%: %.1f to %.1f, of %s", 100*k.ci[0], 100*k.ci[1], terminal.Count(k.problems, "problem", "")))
 	}
 	fmt.Fprintf(&b, "%-*s %6.1f tokens\n", width, "length", r.Length)
+	if r.Grown != nil {
+		b.WriteString(r.Grown.table())
+	}
 	if r.NotScored > 0 {
 		fmt.Fprintf(&b, "%-*s %6d completions left out\n", width, "not scored", r.NotScored)
 	}
@@ -215,8 +223,14 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	var stage int // whose tree draws
 	if opened != nil {
 		defer opened.Close()
+		if o.Tree != nil {
+			if stage, err = growing(opened.Recipe, name, m.Config.Vocab); err != nil {
+				return nil, err
+			}
+		}
 		judges, err := e.asks(m, opened.Recipe, o)
 		if err != nil {
 			return nil, err
@@ -253,15 +267,24 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	}
 	o.Params.MaxTokens = min(cmp.Or(o.Params.MaxTokens, drawn), drawn)
 	options := sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + drawn, Finished: o.counted(len(problems))}
-	if e.Collector.Episodes != nil {
+	if e.Collector.Episodes != nil || o.Tree != nil {
 		options.Prefixes = sample.EveryPage
+	}
+	if o.Tree != nil {
+		tree := opened.Recipe.Stages[stage].Tree
+		options.Sequences, options.Guides = max(options.Sequences, tree.Roots, tree.Width), tree.Distinct
 	}
 	engine, err := o.Sum.NewEngine(m, options)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	e.Collector.Sampler = &cast.Sampler{Engine: engine, Role: "policy", Seed: func(random.Key) uint64 { return o.Seed }}
+	e.Collector.Sampler = &cast.Sampler{Engine: engine, Role: "policy", Seed: func(k random.Key) uint64 {
+		if k.Purpose == 0 {
+			return o.Seed
+		}
+		return k.Seed(o.Seed) // a tree has random numbers of its own
+	}}
 	r, err := e.Measure(ctx, Question{Problems: problems, N: o.N, K: o.K, Params: o.Params, Greedy: true})
 	if err == nil {
 		err = judged(r)
@@ -270,6 +293,11 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Task: name, Result: r, ks: o.K, chosen: o.Chosen}
+	if o.Tree != nil {
+		if report.Grown, err = e.grow(ctx, opened.Recipe, stage, renderer, problems, m.Config.Vocab, o, r); err != nil {
+			return nil, err
+		}
+	}
 	for _, p := range problems {
 		if name := tasks.KindOf(style.Task, p); style.Task != nil && name != "" {
 			report.kinds = append(report.kinds, name)

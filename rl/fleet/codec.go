@@ -17,13 +17,13 @@ import (
 // Encodings begin with a mark of four bytes, of which the last is the version. All numbers
 // are little-endian and of fixed width: there is one encoding of a value, as an id needs.
 //
-//	item    "RZI\1", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
+//	item    "RZI\2", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
 //	        stop texts u32; each: bytes u32, UTF-8..., stop ids u32, ids u32...,
-//	        prompts u32; each: stream u32, n u32, tokens u32, ids u32...
+//	        without u32, ids u32..., prompts u32; each: stream u32, n u32, tokens u32, ids u32...
 //	result  "RZR\1", item [32], prompts u32; each: completions u32; each: stop u8, tokens u32,
 //	        ids u32..., log-probs f32..., entropies f32...; SHA-256 of all before [32]
 const (
-	itemMark   = "RZI\x01"
+	itemMark   = "RZI\x02"
 	resultMark = "RZR\x01"
 )
 
@@ -52,6 +52,7 @@ func (i Item) Encode() []byte {
 		b = append(le.AppendUint32(b, uint32(len(text))), text...)
 	}
 	b = appendIDs(b, p.StopIDs)
+	b = appendIDs(b, p.Without)
 	b = le.AppendUint32(b, uint32(len(i.Prompts)))
 	for _, q := range i.Prompts {
 		b = le.AppendUint32(b, q.Stream)
@@ -76,6 +77,7 @@ func DecodeItem(data []byte) (Item, error) {
 		i.Params.StopText = append(i.Params.StopText, r.Text())
 	}
 	i.Params.StopIDs = ids(&r, r.Count(4))
+	i.Params.Without = ids(&r, r.Count(4))
 	for range r.Count(12) {
 		i.Prompts = append(i.Prompts, Prompt{Stream: r.U32(), N: int(r.U32()), IDs: ids(&r, r.Count(4))})
 	}

@@ -17,7 +17,7 @@ import (
 func someItem() Item {
 	return Item{
 		Weights: Digest{1, 2, 3}, Seed: math.MaxUint64 - 5,
-		Params:  rollout.Params{Temperature: 0.7, TopK: 20, TopP: 0.9, MinP: 0.05, MaxTokens: 3, StopText: []string{"\n\n", "é"}, StopIDs: []int{7, 70000}},
+		Params:  rollout.Params{Temperature: 0.7, TopK: 20, TopP: 0.9, MinP: 0.05, MaxTokens: 3, StopText: []string{"\n\n", "é"}, StopIDs: []int{7, 70000}, Without: []int{3, 65537}},
 		Prompts: []Prompt{{IDs: []int{5, 70000}, Stream: 8, N: 2}, {IDs: []int{9}, Stream: math.MaxUint32, N: 1}},
 	}
 }
@@ -56,7 +56,7 @@ func TestCodec(t *testing.T) {
 	for n, change := range []func(*Item){
 		func(i *Item) { i.Weights[31]++ }, func(i *Item) { i.Seed++ }, func(i *Item) { i.Params.Temperature = 0.8 }, func(i *Item) { i.Params.TopK++ },
 		func(i *Item) { i.Params.TopP = 1 }, func(i *Item) { i.Params.MinP = 0 }, func(i *Item) { i.Params.MaxTokens++ },
-		func(i *Item) { i.Params.StopText[1] = "e" }, func(i *Item) { i.Params.StopText = i.Params.StopText[:1] }, func(i *Item) { i.Params.StopIDs[0]++ },
+		func(i *Item) { i.Params.StopText[1] = "e" }, func(i *Item) { i.Params.StopText = i.Params.StopText[:1] }, func(i *Item) { i.Params.StopIDs[0]++ }, func(i *Item) { i.Params.Without[1]++ }, func(i *Item) { i.Params.Without, i.Params.StopIDs = nil, append(i.Params.StopIDs, 3, 65537) },
 		func(i *Item) { i.Prompts[0].IDs[1]++ }, func(i *Item) { i.Prompts[0].Stream++ }, func(i *Item) { i.Prompts[1].N++ }, func(i *Item) { i.Prompts = i.Prompts[:1] },
 	} {
 		other := someItem()

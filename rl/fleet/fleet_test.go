@@ -519,7 +519,7 @@ func TestWorkEnds(t *testing.T) {
 		wanted  string
 		exactly error
 	}{
-		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is not an item of this version of rlzero", nil},
+		"an item of another version": {[]byte("RZI\x01"), Policy{}, broken, "item: this is not an item of this version of rlzero", nil},
 		"an engine that fails":       {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: data}, broken, "no memory", nil},
 		"too large weights":          {Item{Weights: digestOf(make([]byte, 21))}.Encode(), Policy{Weights: digestOf(make([]byte, 21)), Data: make([]byte, 21)}, broken, "weights of 21 bytes; accepted: at most 20", nil},
 		"other weights":              {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: []byte("x")}, broken, "the weights have the digest", nil},

@@ -41,6 +41,11 @@ type Tree struct {
 	// the same for all
 	Choose string `toml:"choose" default:"segment_first(old_entropy)"`
 
+	// completions that go on from a node begin with different tokens, and with none with which one goes on there
+	// already: each is drawn without those. Log-probs stay those of a draw without this. With roots = 1,
+	// choose = "-depth" and open = 1 a first round does so at the beginning of completions
+	Distinct bool `toml:"distinct"`
+
 	// node: a token that several completions share is learned once, in the first of them that learns from
 	// it; leaf: it is learned in each
 	Per string `toml:"per" choice:"node,leaf" default:"node"`

@@ -79,6 +79,8 @@ type Node struct {
 type Branch struct {
 	Number int `json:"number"` // in the step, from 0: its stream of random numbers
 	After  int `json:"after"`  // tokens of the completion before the first that was drawn for it
+
+	Without []int `json:"without,omitempty"` // ids that this first one could not be, since others go on with them
 }
 
 // Who speaks in an episode.

@@ -83,12 +83,14 @@ type Params struct {
 
 	StopText []string // end the completion when its text contains one; the text is cut before it
 	StopIDs  []int    // end the completion and belong to it, besides the model's end token
+
+	Without []int `json:",omitempty"` // ids that it does not begin with; log-probs are those of draws that may begin with any
 }
 
 // Equal says whether two completions would be sampled alike.
 func (p Params) Equal(q Params) bool {
 	return p.Temperature == q.Temperature && p.TopK == q.TopK && p.TopP == q.TopP && p.MinP == q.MinP && p.MaxTokens == q.MaxTokens &&
-		slices.Equal(p.StopText, q.StopText) && slices.Equal(p.StopIDs, q.StopIDs)
+		slices.Equal(p.StopText, q.StopText) && slices.Equal(p.StopIDs, q.StopIDs) && slices.Equal(p.Without, q.Without)
 }
 
 // learned says that the policy wrote the segment, or is to learn it as if it had.

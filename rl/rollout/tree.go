@@ -24,6 +24,8 @@ type Forks struct {
 	At    [][]Fork // [group]
 	Most  int      // of a group
 	Width int      // completions from each
+
+	Distinct bool // those that go on from a place begin with different tokens
 }
 
 // Branch draws completions that begin as others do, up to a fork. The groups that it returns have the
@@ -32,7 +34,8 @@ type Forks struct {
 //
 // Completion w of fork j of group i draws from the stream (i·most + j)·width + w beyond the key's,
 // however many forks other groups have. Params are those of a whole completion. Nobody has judged what
-// was drawn; the other paths keep their verdicts.
+// was drawn; the other paths keep their verdicts. If they are to be distinct, each begins with none of the tokens
+// with which those that are there already go on, and those of its fork before it.
 //
 // With Episodes forks are before turns. The world begins anew for each branch, with the dice of the
 // episode that it goes on from, and is told the turns before the fork: what it says has to be the same.
@@ -43,6 +46,7 @@ func (c *Collector) Branch(ctx context.Context, groups []Group, f Forks, params 
 	}
 	var parents [][]int // [group][fork] the segment that it comes after
 	var requests []Request
+	var taken [][]int // [request] with which completions go on there
 	for i := range groups {
 		cut, after, err := groups[i].forked(f.At[i])
 		if err != nil {
@@ -55,13 +59,19 @@ func (c *Collector) Branch(ctx context.Context, groups []Group, f Forks, params 
 			ids, own := cut.upTo(at)
 			r.Prompt = ids
 			r.Params.MaxTokens -= own
-			requests = append(requests, r)
+			requests, taken = append(requests, r), append(taken, cut.begins(at))
 		}
 	}
 	if requests == nil {
 		return out, nil
 	}
-	drawn, err := c.Sampler.Sample(ctx, requests)
+	draw := c.Sampler.Sample
+	if f.Distinct {
+		draw = func(ctx context.Context, requests []Request) ([][]Segment, error) {
+			return c.distinct(ctx, requests, taken)
+		}
+	}
+	drawn, err := draw(ctx, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +90,70 @@ func (c *Collector) Branch(ctx context.Context, groups []Group, f Forks, params 
 	return out, nil
 }
 
+// distinct draws the completions of requests, those of a request without the beginnings that are taken and without
+// those of each other.
+func (c *Collector) distinct(ctx context.Context, requests []Request, taken [][]int) ([][]Segment, error) {
+	f, out := newFlow(ctx, c.Sampler), make([][]Segment, len(requests))
+	first := 0 // number of the request's first player
+	for i, r := range requests {
+		number := first
+		out[i], first = make([]Segment, r.N), first+r.N
+		f.play(func() error {
+			apart, err := f.apart(number, r, taken[i])
+			for k, one := range apart {
+				f.play(func() error {
+					drawn, err := f.draw(number+k, one)
+					if err == nil {
+						out[i][k] = drawn[0]
+					}
+					return err
+				})
+			}
+			return err
+		})
+	}
+	return out, f.wait()
+}
+
+// apart are requests for the completions of one, each of which begins with none of the tokens that are taken, and
+// none of those with which the ones before it begin. These are found out one after the other.
+func (f *flow) apart(number int, r Request, taken []int) ([]Request, error) {
+	out := make([]Request, r.N)
+	for i := range out {
+		one := r
+		one.N, one.Key.Stream = 1, r.Key.Stream+uint32(i)
+		one.Params.Without = slices.Clone(taken)
+		if out[i] = one; i == r.N-1 {
+			break
+		}
+		one.Params.MaxTokens = 1
+		begun, err := f.draw(number, one)
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, begun[0].IDs[0])
+	}
+	return out, nil
+}
+
+// begins are the tokens with which the policy goes on after a segment.
+func (g *Group) begins(at int) []int {
+	var ids []int
+	for _, s := range g.Segments {
+		if s.Parent == at && s.Author == Policy && !slices.Contains(ids, s.IDs[0]) {
+			ids = append(ids, s.IDs[0])
+		}
+	}
+	return ids
+}
+
 // branchTurns is Branch for episodes: out gets the groups.
 func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Forks, params Params, key random.Key) error {
 	params.MaxTokens = min(params.MaxTokens, c.Episodes.Tokens)
 	type branch struct {
 		group, after int // the segment that it comes after
 		played       []*episode
+		taken        []int // with which episodes go on there
 	}
 	var branches []branch
 	defer func() {
@@ -107,6 +175,9 @@ func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Fork
 		out[i] = cut
 		for j, at := range after {
 			b := branch{group: i, after: at}
+			if f.Distinct {
+				b.taken = cut.begins(at)
+			}
 			for w := range f.Width {
 				k := key
 				k.Stream += uint32((i*f.Most+j)*f.Width + w)
@@ -124,7 +195,7 @@ func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Fork
 	play := newFlow(ctx, c.Sampler)
 	for i := range branches {
 		b := &branches[i]
-		play.play(func() error { return c.branchTurn(&out[b.group], b.after, b.played, play) })
+		play.play(func() error { return c.branchTurn(&out[b.group], b.after, b.played, b.taken, play) })
 	}
 	if err := play.wait(); err != nil {
 		return err
@@ -137,8 +208,9 @@ func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Fork
 	return nil
 }
 
-// branchTurn plays the episodes that go on after a segment, whose first turns are one request.
-func (c *Collector) branchTurn(g *Group, after int, episodes []*episode, f *flow) error {
+// branchTurn plays the episodes that go on after a segment, whose first turns are one request, unless some
+// beginnings are taken: then they have different ones.
+func (c *Collector) branchTurn(g *Group, after int, episodes []*episode, taken []int, f *flow) error {
 	turns := g.turnsTo(after)
 	if err := atOnce(episodes, func(e *episode) error { return e.repeat(f.ctx, g, turns) }); err != nil {
 		return err
@@ -146,6 +218,20 @@ func (c *Collector) branchTurn(g *Group, after int, episodes []*episode, f *flow
 	first := episodes[0]
 	r := Request{Prompt: first.ids, N: len(episodes), Params: first.params, Key: first.key}
 	r.Params.MaxTokens = min(r.Params.MaxTokens, first.left())
+	if taken != nil {
+		apart, err := f.apart(first.number, r, taken)
+		for i, one := range apart {
+			e := episodes[i]
+			f.play(func() error {
+				turn, err := f.draw(e.number, one)
+				if err != nil {
+					return err
+				}
+				return e.run(turn[0], len(turns)+1, f)
+			})
+		}
+		return err
+	}
 	drawn, err := f.draw(first.number, r)
 	if err != nil {
 		return err

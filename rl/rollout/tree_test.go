@@ -34,9 +34,16 @@ func (w walk) Sample(_ context.Context, requests []Request) ([][]Segment, error)
 				h := fnv.New64a()
 				fmt.Fprint(h, ids, s.Drawn.Key)
 				x := h.Sum64()
-				id := 'a' + int(x%5)
+				at := int(x % 5)
 				if x>>8%9 == 0 {
-					id, s.Stop = '\n', EOS
+					at = 5
+				}
+				for len(s.IDs) == 0 && slices.Contains(r.Params.Without, int("abcde\n"[at])) {
+					at = (at + 1) % 6
+				}
+				id := int("abcde\n"[at])
+				if id == '\n' {
+					s.Stop = EOS
 				}
 				s.IDs, s.Logprob, s.Entropy = append(s.IDs, id), append(s.Logprob, -float32(x%97)), append(s.Entropy, float32(x%89))
 				for _, stop := range r.Params.StopText {
@@ -87,11 +94,11 @@ func TestBranch(t *testing.T) {
 				}
 			}
 			key := random.Key{Purpose: random.Branch, Stream: uint32(round * 100)}
-			grown, err := c.Branch(t.Context(), groups, Forks{at, most, width}, params, key)
+			grown, err := c.Branch(t.Context(), groups, Forks{At: at, Most: most, Width: width}, params, key)
 			if err != nil {
 				t.Fatal(err)
 			}
-			alone, err := c.Branch(t.Context(), groups, Forks{[][]Fork{nil, at[1]}, most, width}, params, key)
+			alone, err := c.Branch(t.Context(), groups, Forks{At: [][]Fork{nil, at[1]}, Most: most, Width: width}, params, key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,6 +164,75 @@ func TestBranch(t *testing.T) {
 	}
 }
 
+// TestBranchDistinct: completions that go on from a node begin with different tokens, also than the one that is
+// there already; each is drawn in one piece, without what those before it begin with.
+func TestBranchDistinct(t *testing.T) {
+	moved := 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		c := &Collector{Sampler: walk{}, Renderer: letters{}}
+		params := Params{Temperature: 0.5, MaxTokens: 12}
+		groups, err := c.Draw(t.Context(), []Start{{Prompt: []int{'x'}}, {Prompt: []int{'y', int(seed)}}}, 1, params, random.Key{Purpose: random.Sample, Step: int(seed)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		width := 1 + r.IntN(5)
+		at := make([][]Fork, len(groups))
+		for i := range groups {
+			node := groups[i].Nodes(0)[0]
+			n := len(groups[i].Segments[node].IDs)
+			at[i] = []Fork{{node, r.IntN(n)}}
+			if other := (Fork{node, r.IntN(n)}); i == 0 && other != at[i][0] {
+				at[i] = append(at[i], other)
+			}
+		}
+		key := random.Key{Purpose: random.Branch, Step: int(seed)}
+		grown, err := c.Branch(t.Context(), groups, Forks{At: at, Most: 2, Width: width, Distinct: true}, params, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		free, err := c.Branch(t.Context(), groups, Forks{At: at, Most: 2, Width: width}, params, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range grown {
+			g := &grown[i]
+			if len(g.Paths) != 1+width*len(at[i]) {
+				t.Fatalf("seed %d: %d paths", seed, len(g.Paths))
+			}
+			begin := map[int][]int{} // [segment before] in the order in which they were drawn
+			for at, s := range g.Segments {
+				if s.Author != Policy {
+					continue
+				}
+				if slices.Contains(begin[s.Parent], s.IDs[0]) {
+					t.Errorf("seed %d: after segment %d of group %d two begin with %d", seed, s.Parent, i, s.IDs[0])
+				}
+				if s.Drawn.Key.Purpose == random.Branch {
+					if !slices.Equal(s.Drawn.Params.Without, begin[s.Parent]) {
+						t.Errorf("seed %d: segment %d was drawn without %v; before it there are %v", seed, at, s.Drawn.Params.Without, begin[s.Parent])
+					}
+					ids, own := g.upTo(s.Parent)
+					ask := Request{Prompt: ids, N: 1, Params: s.Drawn.Params, Key: s.Drawn.Key}
+					if ask.Params.MaxTokens != params.MaxTokens-own {
+						t.Errorf("seed %d: segment %d may have %d tokens after %d", seed, at, ask.Params.MaxTokens, own)
+					}
+					if alone, _ := (walk{}).Sample(t.Context(), []Request{ask}); !slices.Equal(alone[0][0].IDs, s.IDs) || alone[0][0].Stop != s.Stop {
+						t.Errorf("seed %d: segment %d is %v, alone %v", seed, at, s.IDs, alone[0][0].IDs)
+					}
+					if s.IDs[0] != free[i].Segments[at].IDs[0] {
+						moved++
+					}
+				}
+				begin[s.Parent] = append(begin[s.Parent], s.IDs[0])
+			}
+		}
+	}
+	if moved < 40 {
+		t.Errorf("%d completions begin otherwise than with equal beginnings: the test shows little", moved)
+	}
+}
+
 func views(groups []Group) [][]View {
 	out := make([][]View, len(groups))
 	for i := range groups {
@@ -180,11 +256,11 @@ func TestBranchTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := c.Branch(t.Context(), groups, Forks{make([][]Fork, 1), 1, 3}, Params{MaxTokens: 9}, random.Key{})
+	same, err := c.Branch(t.Context(), groups, Forks{At: make([][]Fork, 1), Most: 1, Width: 3}, Params{MaxTokens: 9}, random.Key{})
 	if err != nil || len(asked) != 1 || fmt.Sprint(same) != fmt.Sprint(groups) {
 		t.Fatalf("%v: a round without forks makes %+v of %+v, asking %d times", err, same, groups, len(asked))
 	}
-	grown, err := c.Branch(t.Context(), groups, Forks{[][]Fork{{{1, 1}}}, 1, 2}, Params{Temperature: 1, MaxTokens: 9}, random.Key{Purpose: random.Branch})
+	grown, err := c.Branch(t.Context(), groups, Forks{At: [][]Fork{{{1, 1}}}, Most: 1, Width: 2}, Params{Temperature: 1, MaxTokens: 9}, random.Key{Purpose: random.Branch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +276,7 @@ func TestBranchTwice(t *testing.T) {
 		t.Errorf("the group that grew is now %+v, and %+v was asked for", groups[0], asked[1])
 	}
 	for _, f := range []Fork{{0, 0}, {1, 9}, {7, 0}, {1, -1}} {
-		if _, err := c.Branch(t.Context(), groups, Forks{[][]Fork{{f}}, 1, 1}, Params{MaxTokens: 9}, random.Key{}); err == nil {
+		if _, err := c.Branch(t.Context(), groups, Forks{At: [][]Fork{{f}}, Most: 1, Width: 1}, Params{MaxTokens: 9}, random.Key{}); err == nil {
 			t.Errorf("%+v is no place of the group, and is accepted", f)
 		}
 	}
@@ -293,10 +369,28 @@ func TestBranchTurns(t *testing.T) {
 			t.Errorf("path %d has the spans %v", i, v.Spans)
 		}
 	}
+	forks.Distinct = true
+	apart, err := c.Branch(t.Context(), groups, forks, params, branch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range apart {
+		g := &apart[i]
+		begin := map[int][]int{}
+		for at, s := range g.Segments {
+			if s.Author != Policy {
+				continue
+			}
+			if first := s.Drawn.Key.Purpose == random.Branch && g.Children()[s.Parent] > 1; first && !slices.Equal(s.Drawn.Params.Without, begin[s.Parent]) || !first && s.Drawn.Params.Without != nil {
+				t.Errorf("turn %d of group %d was drawn without %v; beside it are %v", at, i, s.Drawn.Params.Without, begin[s.Parent])
+			}
+			begin[s.Parent] = append(begin[s.Parent], s.IDs[0])
+		}
+	}
 	if err := c.Judge(t.Context(), grown); err != nil || grown[0].Paths[5].Text == "" {
 		t.Errorf("%v: %+v", err, grown[0].Paths[5])
 	}
-	if _, err := c.Branch(t.Context(), groups, Forks{[][]Fork{{{1, 1}}, nil}, 1, 1}, params, branch); err == nil || !strings.Contains(err.Error(), "a fork inside of a turn") {
+	if _, err := c.Branch(t.Context(), groups, Forks{At: [][]Fork{{{1, 1}}, nil}, Most: 1, Width: 1}, params, branch); err == nil || !strings.Contains(err.Error(), "a fork inside of a turn") {
 		t.Errorf("a fork inside of a turn: %v", err)
 	}
 	drifts = 1

@@ -221,8 +221,11 @@ func treeOf(g *rollout.Group, sample int, pieces func(ids []int) []string) (node
 	if key := g.Segments[g.Paths[sample].Leaf].Drawn.Key; key.Purpose == random.Branch {
 		branch = &record.Branch{Number: int(key.Stream)}
 		for _, at := range g.Nodes(sample) {
-			if s := &g.Segments[at]; s.Drawn.Key != key {
+			s := &g.Segments[at]
+			if s.Drawn.Key != key {
 				branch.After += len(s.IDs)
+			} else if branch.Without == nil { // the first: later turns begin with any
+				branch.Without = s.Drawn.Params.Without
 			}
 		}
 	}

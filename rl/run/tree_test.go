@@ -77,7 +77,7 @@ func TestTreeResumes(t *testing.T) {
 // TestTreeAgain: trees are drawn in place of refused groups, and stored ones take part again, with the
 // same bytes after a resume.
 func TestTreeAgain(t *testing.T) {
-	dir := resumed(t, "stage.rl.group_size=6", "stage.rl.tree.roots=2", "stage.rl.tree.rounds=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.at=old_entropy > 0.2", "stage.rl.tree.choose=same_mean(reward, node)",
+	dir := resumed(t, "stage.rl.group_size=6", "stage.rl.tree.roots=2", "stage.rl.tree.rounds=2", "stage.rl.tree.open=1", "stage.rl.tree.width=2", "stage.rl.tree.at=old_entropy > 0.2", "stage.rl.tree.choose=same_mean(reward, node)", "stage.rl.tree.distinct=true",
 		"stage.rl.refill.tries=1", "stage.rl.algorithm.keep=group_mean(reward) > 0.5", "stage.rl.replay={store = \"group_max(reward) > 0\", share = 0.5}")
 	refused, replayed := 0.0, 0.0
 	for _, row := range metricRows(t, dir, "rollout/tokens") {

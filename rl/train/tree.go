@@ -17,19 +17,25 @@ import (
 // grow has the trees of a draw grow: after each round the best nodes are opened, and completions are
 // drawn that go on from there. The groups that it returns are judged as far as that chose nodes.
 func (d *drawer) grow(ctx context.Context, p *Plan, try int, groups []rollout.Group) ([]rollout.Group, error) {
-	tree := p.stage.Tree
-	for round := range tree.Rounds {
-		at, err := d.choose(ctx, p, try, groups)
-		if err != nil {
-			return nil, err
-		}
-		key := BranchKey(d.index, p.At.Step, try)
-		key.Stream = uint32(round * len(groups) * tree.Open * tree.Width)
-		if groups, err = d.collector.Branch(ctx, groups, rollout.Forks{At: at, Most: tree.Open, Width: tree.Width}, StepParams(p.stage), key); err != nil {
+	for round := range p.stage.Tree.Rounds {
+		var err error
+		if groups, err = d.round(ctx, p, try, round, groups); err != nil {
 			return nil, err
 		}
 	}
 	return groups, nil
+}
+
+// round has the trees of a draw grow once; rounds count from 0.
+func (d *drawer) round(ctx context.Context, p *Plan, try, round int, groups []rollout.Group) ([]rollout.Group, error) {
+	at, err := d.choose(ctx, p, try, groups)
+	if err != nil {
+		return nil, err
+	}
+	tree := p.stage.Tree
+	key := BranchKey(d.index, p.At.Step, try)
+	key.Stream = uint32(round * len(groups) * tree.Open * tree.Width)
+	return d.collector.Branch(ctx, groups, rollout.Forks{At: at, Most: tree.Open, Width: tree.Width, Distinct: tree.Distinct}, StepParams(p.stage), key)
 }
 
 // BranchKey has the random numbers of the branches that a try of a step draws; try 0 is the step itself.
