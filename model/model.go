@@ -23,6 +23,7 @@ type Model struct {
 	Head      *hf.Head        // that was loaded with it; nil: none was
 
 	decoder *decoder.Decoder
+	source  *hf.TensorSet // that the parameters come back from; nil: they are always there
 }
 
 // New makes a model with fresh parameters: matrices from N(0, InitStd), the
@@ -30,7 +31,7 @@ type Model struct {
 // factors of norms 1, biases 0. Each tensor has its own random stream, keyed by seed and name.
 // positions is the longest sequence the model will see.
 func New(dev gpu.Device, cfg hf.Config, seed uint64, positions int) (*Model, error) {
-	m, err := build(dev, cfg, positions, false)
+	m, err := build(dev, cfg, positions, false, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (s streams) of(seed uint64, name string) *rand.Rand {
 // parameters. In bf16 it takes half the memory of a model in f32; a trained model takes 1.5 times
 // as much in bf16.
 func NewFrozen(dev gpu.Device, cfg hf.Config, positions int) (*Model, error) {
-	return build(dev, cfg, positions, true)
+	return build(dev, cfg, positions, true, nil)
 }
 
 // LoadOptions say how a folder's model is kept on the device.
@@ -93,6 +94,7 @@ type LoadOptions struct {
 	Frozen    bool     // no trainer will be made, see NewFrozen
 	Adapter   string   // folder of a PEFT adapter; the model is frozen, and trained by the adapter; "": none
 	Head      bool     // the folder is one with a head, see [hf.ReadHeaded]: the model scores, and predicts no tokens
+	Phase     *Phase   // in which the parameters lie, of a frozen model: they come back from the folder, whose files stay open; nil: they are always there
 }
 
 // Load reads a Hugging Face folder.
@@ -105,7 +107,17 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Tensors.Close()
+	if o.Phase == nil {
+		defer f.Tensors.Close()
+	}
+	m, err := load(dev, dir, f, o)
+	if err != nil && o.Phase != nil {
+		f.Tensors.Close()
+	}
+	return m, err
+}
+
+func load(dev gpu.Device, dir string, f *hf.Folder, o LoadOptions) (*Model, error) {
 	if o.Positions == 0 {
 		o.Positions = min(f.Config.MaxPositions, 4096, decoder.LongestSequence(f.Config, dev.Caps()))
 	}
@@ -124,12 +136,17 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 		}
 	}
 	o.Adapter = cmp.Or(o.Adapter, f.Adapter)
-	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "")
+	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "", o.Phase)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	m.Tokenizer, m.Head = f.Tokenizer, f.Head
-	if err = m.SetTensors(f.Tensors); err == nil && o.Adapter != "" {
+	if o.Phase == nil {
+		err = m.SetTensors(f.Tensors)
+	} else {
+		err = m.leave(o.Phase, f.Tensors)
+	}
+	if err == nil && o.Adapter != "" {
 		err = m.LoadAdapter(o.Adapter)
 	}
 	if err != nil {
@@ -146,6 +163,24 @@ func (m *Model) SetTensors(ts *hf.TensorSet) error {
 		return err
 	}
 	m.decoder.Change()
+	return m.write(ts)
+}
+
+// leave lets the parameters come back from files when a phase is entered, after others may have taken their place.
+func (m *Model) leave(phase *Phase, ts *hf.TensorSet) error {
+	if err := hf.CheckTensors(m.Config, ts); err != nil {
+		return err
+	}
+	m.source = ts
+	phase.OnEnter(func() error { return m.write(ts) })
+	err := phase.Enter() // what is wrong with the files is said now
+	if err == nil {
+		phase.Leave()
+	}
+	return err
+}
+
+func (m *Model) write(ts *hf.TensorSet) error {
 	return m.decoder.Layout.WriteRows(m.decoder.Params, func(p tensors.Piece, from, n int) ([]float32, error) { return ts.Rows(p.Name, p.Cols(), from, n) },
 		func(p tensors.Piece, d tensors.Storage, from, n int) ([]byte, error) {
 			return ts.Blocks(p.Name, d.GGUF(), from, n)
@@ -153,7 +188,12 @@ func (m *Model) SetTensors(ts *hf.TensorSet) error {
 }
 
 // Close frees the device memory, but for what the model shares, see WithAdapter and Beside.
-func (m *Model) Close() { m.decoder.Close() }
+func (m *Model) Close() {
+	m.decoder.Close()
+	if m.source != nil {
+		m.source.Close()
+	}
+}
 
 // Device is the device the model lies on.
 func (m *Model) Device() gpu.Device { return m.decoder.Device }
@@ -190,8 +230,8 @@ func (m *Model) CopyFrom(src *Model) error { return m.decoder.CopyFrom(src.decod
 // Decoder is what the packages beside this one record their passes with.
 func (m *Model) Decoder() *decoder.Decoder { return m.decoder }
 
-func build(dev gpu.Device, cfg hf.Config, positions int, frozen bool) (*Model, error) {
-	d, err := decoder.New(dev, cfg, positions, frozen)
+func build(dev gpu.Device, cfg hf.Config, positions int, frozen bool, phase *Phase) (*Model, error) {
+	d, err := decoder.New(dev, cfg, positions, frozen, phase)
 	if err != nil {
 		return nil, err
 	}

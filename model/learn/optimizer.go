@@ -97,12 +97,11 @@ func (t *Trainer) Step(o Optimizer) (norm float64, err error) {
 
 func (s *trained) recordUpdate(r *device.Recorder, o Optimizer) {
 	for i, c := range s.Chunks {
-		view := func(a tensors.Arena) gpu.View { return gpu.View{Buffer: a[i], Size: c.Size} }
 		var kept []gpu.View
 		for _, a := range s.kept {
-			kept = append(kept, view(a))
+			kept = append(kept, a[i])
 		}
-		o.record(r, c.Size/4, view(s.values), view(s.grads), kept, s.ctl, c.Decay)
+		o.record(r, c.Size/4, s.values[i], s.grads[i], kept, s.ctl, c.Decay)
 	}
 }
 
@@ -116,7 +115,7 @@ func (t *Trainer) gradNorm(o Optimizer) (float64, error) {
 			for i, c := range s.Chunks {
 				n := c.Size / 4
 				segments := (n + sumBlock - 1) / sumBlock
-				o.recordNorm(r, n, segments, gpu.View{Buffer: s.grads[i], Size: c.Size}, t.part, part)
+				o.recordNorm(r, n, segments, s.grads[i], t.part, part)
 				part += segments
 			}
 		}
@@ -145,7 +144,7 @@ func (t *Trainer) ZeroGrad() error {
 func (t *Trainer) recordZero(r *device.Recorder) {
 	for _, s := range t.trained {
 		for i, c := range s.Chunks {
-			r.Op("fill", c.Size/4, 1, []gpu.View{{Buffer: s.grads[i], Size: c.Size}}, uint32(c.Size/4), 0)
+			r.Op("fill", c.Size/4, 1, []gpu.View{s.grads[i]}, uint32(c.Size/4), 0)
 		}
 	}
 	t.grads.RecordZero(r)
@@ -180,7 +179,7 @@ func (t *Trainer) ResetOptimizer() error {
 	for _, s := range t.trained {
 		for _, a := range s.kept {
 			for i, c := range s.Chunks {
-				if err := a[i].Write(0, make([]byte, c.Size)); err != nil {
+				if err := a[i].Buffer.Write(a[i].Offset, make([]byte, c.Size)); err != nil {
 					return err
 				}
 			}

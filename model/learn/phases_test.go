@@ -18,8 +18,9 @@ import (
 	"github.com/rlzero/rlzero/model/seq"
 )
 
-// TestPhases: engines, trainers and scorers that take turns in a scratch have the bits of those with memory of their
-// own, in any order, where another phase has filled all of it with NaN, and between a forward pass and its backward pass.
+// TestPhases: engines, trainers, scorers and a model that leaves, which take turns in a scratch, have the bits of those with
+// memory of their own, in any order, where another phase has filled all of it with NaN, and between a forward pass and its
+// backward pass.
 func TestPhases(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		for i, q := range modeltest.QuirkModels() {
@@ -31,14 +32,15 @@ func TestPhases(t *testing.T) {
 				if i%2 == 0 {
 					p.options = []learn.Option{learn.ValueHead, learn.Recompute}
 				}
-				want := p.run(nil, "draw", "forward", "backward", "score", "other", "accumulate")
-				got := p.run(p.scratch(), "poison", "draw", "poison", "forward", "poison", "backward", "poison", "score", "poison", "other", "poison", "accumulate")
+				p.folder = p.written()
+				want := p.run(nil, "draw", "forward", "backward", "score", "other", "write", "accumulate")
+				got := p.run(p.scratch(), "poison", "draw", "poison", "forward", "poison", "backward", "poison", "score", "poison", "other", "poison", "write", "other", "poison", "accumulate")
 				for name, bits := range want {
 					if !slices.Equal(got[name], bits) {
 						t.Errorf("after a phase that left NaN the bits of %s are others", name)
 					}
 				}
-				got = p.run(p.scratch(), "draw", "forward", "draw", "other", "backward", "score", "accumulate", "draw")
+				got = p.run(p.scratch(), "write", "draw", "forward", "draw", "other", "write", "backward", "score", "accumulate", "draw")
 				for name, bits := range want {
 					if !slices.Equal(got[name], bits) {
 						t.Errorf("in another order the bits of %s are others", name)
@@ -57,6 +59,35 @@ type phased struct {
 	cfg     hf.Config
 	adapter *hf.AdapterConfig // nil: none
 	options []learn.Option
+	folder  string // of the other model
+}
+
+// written is a folder of a model.
+func (p phased) written() string {
+	p.t.Helper()
+	cfg := p.cfg
+	cfg.Dtype = hf.F32
+	m, err := model.New(p.dev, cfg, 8, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer m.Close()
+	files, err := hf.FolderFiles(cfg, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return modeltest.WriteFolder(p.t, files, "model.safetensors", m.Tensors())
+}
+
+// other opens the model of the folder, which leaves a scratch whenever another phase is entered.
+func (p phased) other(s *model.Scratch) *model.Model {
+	p.t.Helper()
+	m, err := model.Load(p.dev, p.folder, model.LoadOptions{Positions: 64, Dtype: p.cfg.Dtype, KVDtype: p.cfg.KVDtype, Frozen: true, Phase: s.Phase("model other")})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(m.Close)
+	return m
 }
 
 // phasedRows and phasedEngine are the sizes of what takes turns.
@@ -139,16 +170,18 @@ func (p phased) poisoner(s *model.Scratch) (poison func()) {
 func (p phased) run(s *model.Scratch, order ...string) map[string][]uint32 {
 	t := p.t
 	t.Helper()
-	policy, other := p.model(7), p.model(8)
+	policy, other := p.model(7), p.other(s)
 	tr := modeltest.TrainerOf(t, policy, phasedRows, append(slices.Clone(p.options), learn.In(s.Phase("training")))...)
 	lent := tr.NewScorer(policy, p.adapter != nil)
 	defer lent.Close()
-	own, err := other.NewScorerIn(s.Phase("model other"), phasedRows)
+	whole := s.Phase("model other")
+	own, err := other.NewScorerIn(whole.Part("reading"), phasedRows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer own.Close()
 	e := modeltest.EngineOf(t, policy, phasedEngine(s.Phase("sampling")))
+	writer := modeltest.EngineOf(t, other, phasedEngine(whole.Part("writing")))
 	weights := modeltest.SomeWeights(p.seqs)
 	got := map[string][]uint32{}
 	stats := func(name string, stats []seq.Stats, err error) {
@@ -167,9 +200,9 @@ func (p phased) run(s *model.Scratch, order ...string) map[string][]uint32 {
 	}
 	for _, pass := range order {
 		switch pass {
-		case "draw":
+		case "draw", "write":
 			got[pass] = nil
-			for _, c := range modeltest.Generate(t, e, modeltest.Requests(append(modeltest.Prompts(2, 40), make([]int, 40)), 2)) {
+			for _, c := range modeltest.Generate(t, map[string]*sample.Engine{"draw": e, "write": writer}[pass], modeltest.Requests(append(modeltest.Prompts(2, 40), make([]int, 40)), 2)) {
 				for _, c := range c {
 					for i, id := range c.IDs {
 						got[pass] = append(got[pass], uint32(id), math.Float32bits(c.Logprob[i]), math.Float32bits(c.Entropy[i]))

@@ -18,8 +18,10 @@
 //	                               step, logits; those of who plays seats beside it
 //	         training              activations, their gradients, logits; scorers of models of the policy's
 //	                               sizes and other learners write there too, one after the other
-//	         model NAME            activations of a scorer of other sizes
+//	         model NAME, reading   activations of a scorer of other sizes
 //	         model NAME, writing   a sampler of its own
+//	         both                  parameters of a model that leaves: they come back from its folder when a
+//	                               phase of it is entered after another one
 //
 // Keys and values that samplers keep for prompts that begin alike (prefixes) are scratch: they are computed
 // again after another phase, to the same bits. So are the activations between a forward pass and its backward

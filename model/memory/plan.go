@@ -50,10 +50,11 @@ type Member struct {
 	Learns  *Learning         // by which an Average learns; nil: it does not
 	Summed  bool              // its logits are added to those of the model, in trainer and sampler
 	Plays   bool              // it draws while the model draws
+	Leaves  bool              // the parameters of a Folder are there in its own phases alone, see [model.LoadOptions]
 }
 
 // reads and writes are the phases of its scorer, where that is of other sizes than the trainer, and of its sampler.
-func (m Member) reads() string { return m.name() }
+func (m Member) reads() string { return m.name() + ", reading" }
 
 func (m Member) writes() string {
 	if m.Plays {
@@ -103,6 +104,14 @@ func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 // pool counts what is allocated in a phase.
 func (plan *planning) pool(phase string) *device.Pool {
 	return device.NewPoolIn(plan.scratch.Phase(phase), nil, "")
+}
+
+// part counts what is allocated in a phase of a member, beside its parameters if it leaves.
+func (plan *planning) part(m Member, phase string) *device.Pool {
+	if !m.Leaves {
+		return plan.pool(phase)
+	}
+	return device.NewPoolIn(plan.scratch.Phase(m.name()).Part(phase), nil, "")
 }
 
 // lay adds what was counted in a phase.
@@ -177,7 +186,7 @@ func (plan *planning) all(cfg hf.Config) error {
 	}
 	for i, m := range use.Members {
 		if m.Engine != nil {
-			p := plan.pool(m.writes())
+			p := plan.part(m, m.writes())
 			sample.Space(p, layouts[i], *m.Engine, caps)
 			plan.lay(m.writes(), "sampler of "+m.name(), p, fmt.Sprintf("%d sequences of %d tokens", m.Engine.Sequences, m.Engine.Context))
 		}
@@ -204,6 +213,14 @@ func (plan *planning) addSums(summed []*decoder.Decoder) {
 	ws := decoder.NewWorkspace(device.NewPool(nil, ""), plan.l.Dims, rows, decoder.KeptNothing, plan.caps)
 	ws.Mix(p, rows, summed, nil)
 	plan.lay(Training, "logits of others", p, fmt.Sprintf("workspaces of %d models that a sum adds", len(summed)))
+}
+
+// phases are those of its own.
+func (m Member) phases() []string {
+	if m.Engine == nil {
+		return []string{m.reads()}
+	}
+	return []string{m.reads(), m.writes()}
 }
 
 // name is that of the member in the plan.
@@ -243,16 +260,27 @@ func (plan *planning) addMember(m Member) (*decoder.Layout, error) {
 			}
 			bytes = a.Set.Bytes(tensors.Chunk.Whole)
 		}
-		bytes += of.Bytes(tensors.Chunk.Unpacked) + of.Bytes(tensors.Chunk.Packed) + of.RopeBytes(use.Positions)
-		hint = fmt.Sprintf("%d parameters, matrices in %s", of.Count(), cmp.Or(m.Config.Dtype, hf.F32))
+		numbers := fmt.Sprintf("%d parameters, matrices in %s", of.Count(), cmp.Or(m.Config.Dtype, hf.F32))
+		bytes, hint = bytes+of.RopeBytes(use.Positions), numbers
+		if m.Leaves {
+			p := plan.pool(m.name())
+			of.ParametersIn(p)
+			p.Note(&plan.Plan)
+			hint = "what stays: its parameters leave"
+			for _, phase := range m.phases() {
+				plan.AddTo(phase, gpu.Item{Name: "parameters of " + m.name(), Bytes: p.Bytes, Hint: numbers})
+			}
+		} else {
+			bytes += of.Bytes(tensors.Chunk.Unpacked) + of.Bytes(tensors.Chunk.Packed)
+		}
 	}
 	if m.Learns != nil {
 		bytes += plan.learning(*m.Learns)
 		hint += ", gradient and optimizer state"
 	}
 	plan.Add(m.name(), bytes, hint)
-	if of.Dims != l.Dims { // else it writes where the trainer does, see [learn.Trainer.NewScorer]
-		p := plan.pool(m.reads())
+	if of.Dims != l.Dims || m.Leaves { // else it writes where the trainer does, see [learn.Trainer.NewScorer]
+		p := plan.part(m, m.reads())
 		decoder.NewWorkspace(p, of.Dims, use.TrainRows, decoder.KeptNothing, plan.caps)
 		plan.lay(m.reads(), "workspace of "+m.name(), p, fmt.Sprintf("%d tokens", use.TrainRows))
 	}

@@ -101,6 +101,11 @@ func TestPlanOfAdapters(t *testing.T) {
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
 		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}}
 		for _, use.Shared = range []bool{false, true} {
+			if use.Shared {
+				leaves := use.Members[3].Config
+				use.Members = append(use.Members, memory.Member{Kind: memory.Folder, Name: "leaves", Config: leaves, Engine: &sample.Options{Sequences: 3, Context: 48}, Leaves: true},
+					memory.Member{Kind: memory.Folder, Name: "leaves too", Config: leaves, Leaves: true})
+			}
 			plan, err := memory.Plan(cfg, buffersOnly(dev), use)
 			if err != nil {
 				t.Fatal(err)
@@ -121,6 +126,23 @@ func everyMember(cfg hf.Config) []memory.Member {
 	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true},
 		{Kind: memory.Reference, Name: "writer", Engine: writes}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
 		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal}}
+}
+
+// written is a folder of a model.
+func written(t *testing.T, dev gpu.Device, cfg hf.Config, positions int) string {
+	t.Helper()
+	plain := cfg
+	plain.Dtype = hf.F32
+	m, err := model.New(dev, plain, 8, positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	files, err := hf.FolderFiles(plain, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return modeltest.WriteFolder(t, files, "model.safetensors", m.Tensors())
 }
 
 // takenBy opens what a run opens, in its order.
@@ -167,6 +189,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 			ok(err)
 			defer average.Close()
 			beside = average.Model
+		case other.Leaves: // see below
 		case other.Kind == memory.Folder:
 			beside, err = model.NewFrozen(c, other.Config, use.Positions)
 			ok(err)
@@ -182,7 +205,13 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		if other.Summed {
 			summed = append(summed, beside)
 		}
-		reads, writes := scratch.Phase(fmt.Sprint(i)), scratch.Phase(fmt.Sprint(i, " writes"))
+		whole := scratch.Phase(fmt.Sprint(i))
+		if other.Leaves {
+			beside, err = model.Load(c, written(t, dev, other.Config, use.Positions), model.LoadOptions{Positions: use.Positions, Dtype: other.Config.Dtype, Frozen: true, Phase: whole})
+			ok(err)
+			defer beside.Close()
+		}
+		reads, writes := whole.Part(fmt.Sprint(i, " reads")), whole.Part(fmt.Sprint(i, " writes"))
 		if other.Plays {
 			writes = scratch.Phase(memory.Sampling)
 		}
@@ -194,7 +223,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 			defer e.Close()
 			continue
 		}
-		if !tr.Lends(beside) {
+		if !tr.Lends(beside) || other.Leaves {
 			s, err := beside.NewScorerIn(reads, use.TrainRows)
 			ok(err)
 			defer s.Close()

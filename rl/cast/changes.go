@@ -183,7 +183,8 @@ func (b blueprint) changed(r *recipe.Recipe, s Set, caps gpu.Caps) (gpu.Plan, er
 	if err != nil {
 		return gpu.Plan{}, err
 	}
-	return b.under(changed).plan(changed, caps)
+	then := b.under(changed)
+	return then.plan(changed, caps)
 }
 
 // everything is the last rung of every ladder.

@@ -30,7 +30,7 @@
 // Sampling, training and the passes of other models take turns in one scratch; package memory says what lies there.
 // Who is asked writes activations where the policy's trainer does, one after the other, as [learn.Trainer.NewScorer]
 // says; a model of a folder of another shape, and a sampler of its own, has a phase. So a model that is asked costs
-// its weights.
+// its weights; and one of a folder may leave the device outside of its phases (resident).
 //
 // A named copy may also learn beside the policy, in the steps of a stage that trains the policy (beside.go): by a
 // trainer of its own, which writes its activations where that of the policy does. [Cast.Learner] is who learns under

@@ -28,7 +28,7 @@ func TestWants(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := &sample.Options{Sequences: 64, Context: 300, Prefixes: sample.EveryPage}
-	ofFolder := &recipe.Member{Path: filepath.ToSlash(there), Dtype: "auto", KVDtype: "auto"}
+	ofFolder := &recipe.Member{Path: filepath.ToSlash(there), Dtype: "auto", KVDtype: "auto", Resident: "auto"}
 	for _, c := range []struct {
 		about, stage string
 		want         []want

@@ -24,7 +24,11 @@ type folderModel struct {
 // openFolder opens one, as [OpenModel] does.
 func openFolder(o opening) (member, error) {
 	f := o.folders[o.name]
-	m, err := load(o.dev, o.spec.Path, model.LoadOptions{Positions: o.positions, Dtype: f.config.Dtype, KVDtype: f.config.KVDtype, Frozen: true, Adapter: o.spec.Adapter, Head: o.spec.Head})
+	options := model.LoadOptions{Positions: o.positions, Dtype: f.config.Dtype, KVDtype: f.config.KVDtype, Frozen: true, Adapter: o.spec.Adapter, Head: o.spec.Head}
+	if o.leaving[o.name] {
+		options.Phase = o.cast.own(o.want)
+	}
+	m, err := load(o.dev, o.spec.Path, options)
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +40,10 @@ func openFolder(o opening) (member, error) {
 	return folderModel{scoring{scorer, m.Head, f.label}, m}, nil
 }
 
-// scorerOf writes where the policy's trainer does, if there is one and the model has the policy's sizes.
+// scorerOf writes where the policy's trainer does, if there is one and the model, which is always there, has the policy's
+// sizes.
 func (o opening) scorerOf(m *model.Model) (*model.Scorer, error) {
-	if o.policy != nil && o.policy.trainer.Lends(m) {
+	if o.policy != nil && !o.leaving[o.name] && o.policy.trainer.Lends(m) {
 		return o.policy.trainer.NewScorer(m, false), nil
 	}
 	return m.NewScorerIn(o.cast.reading(o.want), o.trainRows)
@@ -80,6 +85,9 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 		}
 		if w.spec == nil || w.spec.Path == "" {
 			continue
+		}
+		if w.spec.Resident == "phase" && !w.mayLeave() {
+			faults.Fail("models."+w.name+".resident", "model %s draws or is summed beside the policy, so that it is always there; accepted: auto, always", w.name)
 		}
 		f, err := b.readFolder(w, sizesOf(r).positions)
 		if err != nil {

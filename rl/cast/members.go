@@ -58,7 +58,7 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 			m.Learns = &memory.Learning{Optimizes: w.beside.optimizes, ValueHead: w.beside.head}
 		}
 		if kind == memory.Folder {
-			m.Config, m.Adapter = b.folders[w.name].config, b.folders[w.name].adapter
+			m.Config, m.Adapter, m.Leaves = b.folders[w.name].config, b.folders[w.name].adapter, b.leaving[w.name]
 		}
 		use.Members = append(use.Members, m)
 	}
@@ -90,15 +90,18 @@ type opening struct {
 	cast   *Cast // whose members are opened in their order
 }
 
+// own is the phase of a member alone, in which it has its parameters if it leaves.
+func (c *Cast) own(w want) *model.Phase { return c.scratch.Phase("model " + w.name) }
+
 // reading is the phase in which a member scores, where it does not write where the policy's trainer does.
-func (c *Cast) reading(w want) *model.Phase { return c.scratch.Phase("model " + w.name) }
+func (c *Cast) reading(w want) *model.Phase { return c.own(w).Part("model " + w.name + ", reading") }
 
 // writing is the phase in which a member samples: that of the policy if it plays turns beside it.
 func (c *Cast) writing(w want) *model.Phase {
 	if w.plays {
 		return c.scratch.Phase(memory.Sampling)
 	}
-	return c.scratch.Phase("model " + w.name + ", writing")
+	return c.own(w).Part("model " + w.name + ", writing")
 }
 
 // file is where a checkpoint has the state of the member: that of its role, or one of its name.

@@ -1,6 +1,7 @@
 package cast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -217,8 +218,44 @@ func DistinctTokens(r *recipe.Recipe, vocab int) error {
 	return faults.Err()
 }
 
-// plan is the device memory that a recipe needs with a model.
-func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
+// plan is the device memory that a recipe needs with a model. Where there is too little, models leave that may, the
+// largest first, as far as that helps.
+func (b *blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
+	b.leaving = map[string]bool{}
+	var may []want // the largest first
+	for _, w := range b.wants {
+		switch {
+		case !w.mayLeave():
+		case w.spec.Resident == "phase":
+			b.leaving[w.name] = true
+		case w.spec.Resident == "auto":
+			may = append(may, w)
+		}
+	}
+	slices.SortStableFunc(may, func(v, w want) int {
+		return cmp.Compare(b.folders[w.name].config.Parameters(), b.folders[v.name].config.Parameters())
+	})
+	plan, err := b.count(r, caps)
+	for _, w := range may {
+		if err != nil || plan.Total() <= caps.Memory {
+			break
+		}
+		b.leaving[w.name] = true
+		without, err := b.count(r, caps)
+		if err == nil && without.Total() < plan.Total() {
+			plan = without
+		} else {
+			delete(b.leaving, w.name)
+		}
+	}
+	return plan, err
+}
+
+// mayLeave says that nobody needs a member's parameters but itself, in phases of its own, and that they come from a folder.
+func (w want) mayLeave() bool { return w.spec != nil && w.spec.Path != "" && !w.summed && !w.plays }
+
+// count is the device memory with the models that leave.
+func (b blueprint) count(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	s := sizesOf(r)
 	if most := b.config.MaxPositions; r.Model.Path != "" && s.positions > most {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
@@ -246,6 +283,7 @@ type blueprint struct {
 	folder    string              // of the model; "": random weights
 	wants     []want              // what the recipe needs, the policy first
 	folders   map[string]folderOf // of other models that it needs, by name
+	leaving   map[string]bool     // of these, those whose parameters leave the device after their phase
 }
 
 // under is a blueprint with what a recipe says about storage and adapter.

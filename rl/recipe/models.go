@@ -39,6 +39,11 @@ type Member struct {
 	// storage of keys and values of path; auto: as it was trained, else f32
 	KVDtype string `toml:"kv_dtype" of:"path" choice:"auto,f32,bf16" default:"auto"`
 
+	// where the parameters of path are: always, on the device all the time; phase, only while the model is
+	// asked, read from the folder again each time; auto, in phases if memory is short. The results are the
+	// same. phase is not for one that plays a seat or is in logits
+	Resident string `toml:"resident" of:"path" choice:"auto,always,phase" default:"auto"`
+
 	// policy: a copy of the model that a stage trains, as it was when the stage began. A copy that some
 	// stage trains itself is made once, of the policy, when the first stage begins that trains or reads it
 	Copy string `toml:"copy" of:"copy" choice:"policy"`

@@ -28,11 +28,12 @@ type Decoder struct {
 
 	ropes    [ropeKinds]gpu.Buffer // [positions][hdp]: cosines, sines; nil for kinds that no layer has
 	borrowed bool                  // parameters and ropes are those of another decoder
+	phase    *device.Phase         // in which the parameters lie; nil: they are always there
 }
 
 // New makes a decoder, all zeros. A frozen one has no float32 copy of matrices that are
-// kept otherwise.
-func New(dev gpu.Device, cfg hf.Config, positions int, frozen bool) (*Decoder, error) {
+// kept otherwise, and its parameters may lie in a phase; nil: they are always there.
+func New(dev gpu.Device, cfg hf.Config, positions int, frozen bool, phase *device.Phase) (*Decoder, error) {
 	if longest := LongestSequence(cfg, dev.Caps()); positions > longest {
 		return nil, fmt.Errorf("sequences of %d tokens are too long: this device stops a shader after %d loop iterations, enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
@@ -44,9 +45,15 @@ func New(dev gpu.Device, cfg hf.Config, positions int, frozen bool) (*Decoder, e
 	if cfg.Dtype.Blocked() && !frozen {
 		return nil, tensors.Storage(cfg.Dtype).ErrTrained()
 	}
-	d := &Decoder{Device: dev, config: cfg, Layout: l, frozen: frozen, Positions: max(positions, 1), Turn: new(sync.Mutex), changes: new(atomic.Uint64)}
+	d := &Decoder{Device: dev, config: cfg, Layout: l, frozen: frozen, phase: phase, Positions: max(positions, 1), Turn: new(sync.Mutex), changes: new(atomic.Uint64)}
 	var err error
-	if d.Params, err = l.NewParameters(dev, frozen); err == nil {
+	if phase != nil {
+		pool := device.NewPoolIn(phase, dev, "")
+		d.Params, err = l.ParametersIn(pool), pool.Err
+	} else {
+		d.Params, err = l.NewParameters(dev, frozen)
+	}
+	if err == nil {
 		err = d.makeRopes()
 	}
 	if err != nil {
@@ -209,7 +216,7 @@ func (d *Decoder) Beside() (*Decoder, error) {
 		return nil, err
 	}
 	if d.Adapter == nil {
-		other, err := New(d.Device, d.config, d.Positions, false)
+		other, err := New(d.Device, d.config, d.Positions, false, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +246,9 @@ func (d *Decoder) Close() {
 	if d.borrowed {
 		return
 	}
-	d.Params.Free()
+	if d.phase == nil {
+		d.Params.Free()
+	}
 	for _, b := range d.ropes {
 		if b != nil {
 			b.Free()

@@ -38,6 +38,7 @@ type block struct {
 type Phase struct {
 	of    *Scratch
 	name  string
+	whole *Phase         // it is a part of; nil: of none
 	taken []int          // [block] bytes
 	enter []func() error // see [Phase.OnEnter]
 }
@@ -94,6 +95,18 @@ func (s *Scratch) Phase(name string) *Phase {
 	return p
 }
 
+// Part is a phase that begins with what p has taken by now. Parts of a phase take turns, and do not lose that.
+func (p *Phase) Part(name string) *Phase {
+	if p == nil {
+		return nil
+	}
+	part := p.of.Phase(name)
+	if part.whole == nil {
+		part.whole, part.taken = p, slices.Clone(p.taken)
+	}
+	return part
+}
+
 // Close frees the memory.
 func (s *Scratch) Close() {
 	if s == nil {
@@ -147,15 +160,29 @@ func (p *Phase) Enter() error {
 		s.idle.Wait()
 	}
 	if s.in != p {
+		last := s.in
 		s.in = nil
-		for _, do := range p.enter {
-			if err := do(); err != nil {
-				return err
-			}
+		if err := p.begin(last); err != nil {
+			return err
 		}
 		s.in = p
 	}
 	s.users++
+	return nil
+}
+
+// begin says that what a phase left is gone, after the last one that was entered.
+func (p *Phase) begin(last *Phase) error {
+	if w := p.whole; w != nil && (last == nil || last != w && last.whole != w) {
+		if err := w.begin(last); err != nil {
+			return err
+		}
+	}
+	for _, do := range p.enter {
+		if err := do(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

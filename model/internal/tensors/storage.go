@@ -156,6 +156,12 @@ func (l *Set) NewParameters(dev gpu.Device, frozen bool) (Parameters, error) {
 	return p, nil
 }
 
+// ParametersIn are frozen parameters in a pool, which has the memory. They may lie in a phase of a scratch, where they are
+// what somebody writes there when it is entered.
+func (l *Set) ParametersIn(p *device.Pool) Parameters {
+	return Parameters{chunks: l.Chunks, Arena: l.newArenaIn(p, "parameters", Chunk.Unpacked), Packed: l.newArenaIn(p, "packed parameters", Chunk.Packed)}
+}
+
 // Free frees the device memory.
 func (p Parameters) Free() {
 	p.Arena.Free()
@@ -165,24 +171,24 @@ func (p Parameters) Free() {
 // Matrix is what the passes read of a matrix.
 func (p Parameters) Matrix(r *Region) Matrix {
 	b, d := p.Packed[r.Chunk], p.chunks[r.Chunk].Storage
-	if b == nil {
+	if b.Buffer == nil {
 		return Matrix{Numbers: p.View(r)}
 	}
 	off, n, all := r.off/4, r.Bytes()/4, p.chunks[r.Chunk].Size/4
 	return Matrix{
 		Storage: d,
-		Numbers: gpu.View{Buffer: b, Offset: off * d.bits() / 8, Size: n * d.bits() / 8},
-		Scales:  gpu.View{Buffer: b, Offset: all*d.bits()/8 + d.scales(off), Size: d.scales(n)},
+		Numbers: gpu.View{Buffer: b.Buffer, Offset: b.Offset + off*d.bits()/8, Size: n * d.bits() / 8},
+		Scales:  gpu.View{Buffer: b.Buffer, Offset: b.Offset + all*d.bits()/8 + d.scales(off), Size: d.scales(n)},
 	}
 }
 
 func (p Parameters) write(r *Region, b band) error {
-	if p.Arena[r.Chunk] != nil {
+	if p.Arena[r.Chunk].Buffer != nil {
 		if err := p.Arena.write(r, b); err != nil {
 			return err
 		}
 	}
-	if p.Packed[r.Chunk] == nil {
+	if p.Packed[r.Chunk].Buffer == nil {
 		return nil
 	}
 	m := p.Matrix(r)
@@ -203,7 +209,7 @@ func (p Parameters) write(r *Region, b band) error {
 }
 
 func (p Parameters) read(r *Region, b band) error {
-	if p.Arena[r.Chunk] != nil {
+	if p.Arena[r.Chunk].Buffer != nil {
 		return p.Arena.read(r, b)
 	}
 	m := p.Matrix(r)
@@ -222,9 +228,9 @@ func (p Parameters) read(r *Region, b band) error {
 // RecordRound records the rounding of the float32 matrices into their copies.
 func (p Parameters) RecordRound(r *device.Recorder) {
 	for i, b := range p.Packed {
-		if b != nil {
+		if b.Buffer != nil {
 			size := p.chunks[i].Size
-			r.Op("round_bf16", size/4, 1, []gpu.View{{Buffer: p.Arena[i], Size: size}, {Buffer: b, Size: size / 2}}, uint32(size/4))
+			r.Op("round_bf16", size/4, 1, []gpu.View{p.Arena[i], b}, uint32(size/4))
 		}
 	}
 }

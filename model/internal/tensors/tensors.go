@@ -119,8 +119,8 @@ func (l *Set) PlaceVector(name string, r *Region, row, n int, col func(int) int,
 		Row: func(int) int { return row }, Col: col, Vector: true, Start: float32(start)})
 }
 
-// Arena is device memory laid out by a layout: a buffer for each chunk.
-type Arena []gpu.Buffer
+// Arena is device memory laid out by a layout: a view for each chunk, without a buffer for those of which it has nothing.
+type Arena []gpu.View
 
 // NewArena allocates what size says of each chunk; no buffer for nothing.
 func (l *Set) NewArena(dev gpu.Device, label string, size func(Chunk) int) (Arena, error) {
@@ -130,20 +130,33 @@ func (l *Set) NewArena(dev gpu.Device, label string, size func(Chunk) int) (Aren
 		if n == 0 {
 			continue
 		}
-		var err error
-		if a[i], err = dev.NewBuffer(fmt.Sprintf("%s %d", label, i), n); err != nil {
+		b, err := dev.NewBuffer(fmt.Sprintf("%s %d", label, i), n)
+		if err != nil {
 			a[:i].Free()
 			return nil, err
 		}
+		a[i] = gpu.View{Buffer: b, Size: n}
 	}
 	return a, nil
 }
 
+// newArenaIn is NewArena in a pool, which has the memory.
+func (l *Set) newArenaIn(p *device.Pool, label string, size func(Chunk) int) Arena {
+	a := make(Arena, len(l.Chunks))
+	for i, c := range l.Chunks {
+		if n := size(c); n > 0 {
+			a[i] = p.Wide(fmt.Sprintf("%s %d", label, i), (n+3)/4)
+			a[i].Size = n
+		}
+	}
+	return a
+}
+
 // Free frees the buffers.
 func (a Arena) Free() {
-	for _, b := range a {
-		if b != nil {
-			b.Free()
+	for _, v := range a {
+		if v.Buffer != nil {
+			v.Buffer.Free()
 		}
 	}
 }
@@ -151,14 +164,14 @@ func (a Arena) Free() {
 // CopyFrom overwrites an arena with another of the same layout.
 func (a Arena) CopyFrom(src Arena) error {
 	for i, to := range a {
-		if to == nil {
+		if to.Buffer == nil {
 			continue
 		}
-		data := make([]byte, to.Size())
-		if err := src[i].Read(0, data); err != nil {
+		data := make([]byte, to.Size)
+		if err := src[i].Buffer.Read(src[i].Offset, data); err != nil {
 			return err
 		}
-		if err := to.Write(0, data); err != nil {
+		if err := to.Buffer.Write(to.Offset, data); err != nil {
 			return err
 		}
 	}
@@ -175,7 +188,7 @@ func (a Arena) read(r *Region, b band) error {
 
 // View is where a region lies.
 func (a Arena) View(r *Region) gpu.View {
-	return gpu.View{Buffer: a[r.Chunk], Offset: r.off, Size: r.Bytes()}
+	return gpu.View{Buffer: a[r.Chunk].Buffer, Offset: a[r.Chunk].Offset + r.off, Size: r.Bytes()}
 }
 
 // Bytes is the size of an arena.
@@ -367,8 +380,8 @@ func (l *Set) Count() int {
 
 // RecordBlend records that every number moves a share of the way to another arena's.
 func (a Arena) RecordBlend(r *device.Recorder, to Arena, share float64) {
-	for i, b := range a {
-		n := b.Size() / 4
-		r.Op("blend", n, 1, []gpu.View{{Buffer: b, Size: 4 * n}, {Buffer: to[i], Size: 4 * n}}, uint32(n), device.Float(share))
+	for i, v := range a {
+		n := v.Size / 4
+		r.Op("blend", n, 1, []gpu.View{v, to[i]}, uint32(n), device.Float(share))
 	}
 }
