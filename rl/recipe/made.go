@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
@@ -34,9 +35,11 @@ type Making struct {
 
 	// columns of the row, each a text with names in braces, such as {prompt = "{question}", completion =
 	// "{completion}"}. Names: question, answer and row.NAME of the problem; completion; best and worst of a
-	// pair; extracted, the answer that the task's verifier found in a completion; said, what by has
-	// written; any other is a formula, whose number stands there. A column that is one name in braces has
-	// the value itself, such as a list of the row
+	// pair; extracted, the answer that the task's verifier found in a completion; task.reason, the reason of
+	// its verdict, and NAME.reason, that of a verifier of the stage, such as a text that a script writes;
+	// said, what by has written; said.extracted, what check found in that: its answer, or that of a problem. Any
+	// other is a formula, whose number stands there. A column that is one name in braces has the value
+	// itself, such as a list of the row
 	Row map[string]any `toml:"row"`
 
 	// the model that writes a text for each row: policy, or a model of [models]; "": none
@@ -52,14 +55,21 @@ type Making struct {
 	// with by: number by which the logits are divided; 0: the likeliest token
 	Temperature float64 `toml:"temperature" range:"[0,100]" default:"1"`
 
-	// with by: task, or a verifier of the stage. It judges the text as an answer to the problem, and only of a
-	// right one there is a row; "": nothing does
+	// with by: who judges the text, and only of a right one there is a row. task, or a verifier of the stage: as
+	// an answer to the problem. problem: as a problem that the task accepts; rewritten: also with the answer
+	// of the problem that the row is made of, and not that problem. "": nobody
 	Check string `toml:"check"`
 
 	// only so many of the newest rows are drawn from; 0: all. Where several tables have the same rows, the
 	// largest holds, and 0 is larger than any number
 	Most int `toml:"most" range:"[0,10000000]" unit:"rows"`
 }
+
+// Checks of what a model writes as a problem that the task accepts, the second one with the same answer.
+const (
+	ProblemCheck   = "problem"
+	RewrittenCheck = "rewritten"
+)
 
 // rowSource are the keys of a [[stage.source]]: made rows that a stage learns from, or whose problems it
 // draws.
@@ -80,6 +90,7 @@ type Slot struct {
 	braces.Piece
 	Program *formula.Program // whose part Part it is; nil: it is no formula
 	Part    string
+	Verdict int // whose reason it is, counted from 1: that of the task, and of the stage's verifiers; 0: of none
 }
 
 // Made is a [[stage.make]] whose formulas and templates were read.
@@ -103,6 +114,12 @@ var slotNames = map[string]func(m *Making) string{
 	"said": func(m *Making) string {
 		if m.By == "" {
 			return "goes with by, the model that says it"
+		}
+		return ""
+	},
+	"said.extracted": func(m *Making) string {
+		if m.Check == "" {
+			return "goes with check, which finds it in what by has written"
 		}
 		return ""
 	},
@@ -215,12 +232,15 @@ func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
 	for i, p := range pieces {
 		slot := Slot{Piece: p}
 		goes, named := slotNames[p.Text]
+		if slot.Verdict = s.reasoner(p.Text); slot.Verdict > 0 {
+			goes, named = ofCompletion, true
+		}
 		switch {
 		case !p.Braced || plainMember.MatchString(p.Text):
 		case named:
 			why := goes(&m.Making)
-			if p.Text == "said" && strings.HasSuffix(part, "/say") {
-				why = "is what by answers to say"
+			if strings.HasPrefix(p.Text, "said") && strings.HasSuffix(part, "/say") {
+				why = "is of what by answers to say"
 			}
 			if why != "" {
 				return nil, &formula.Error{Part: part, Line: 1, Column: p.At, Text: p.Text + " " + why}
@@ -233,7 +253,7 @@ func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
 					inside := *fault
 					inside.Line, inside.Column = 1, max(1, fault.Column)+p.At-1
 					if strings.HasPrefix(inside.Text, "unknown name") && inside.Near == "" {
-						inside.Text += "; texts: " + strings.Join(slices.Sorted(maps.Keys(slotNames)), ", ") + ", row.NAME"
+						inside.Text += "; texts: " + strings.Join(slices.Sorted(maps.Keys(slotNames)), ", ") + ", row.NAME, task.reason, VERIFIER.reason"
 					}
 					err = &inside
 				}
@@ -243,6 +263,18 @@ func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
 		out = append(out, slot)
 	}
 	return out, nil
+}
+
+// reasoner is the verdict of which a name is the reason, as in [Slot]; 0: of none.
+func (s *Stage) reasoner(name string) int {
+	of, is := strings.CutSuffix(name, ".reason")
+	switch at := slices.IndexFunc(s.Verifiers, func(v reward.Verifier) bool { return v.Name == of }); {
+	case is && of == "task":
+		return 1
+	case is && at >= 0:
+		return 2 + at
+	}
+	return 0
 }
 
 // plainMember is a member of a row.
@@ -259,7 +291,7 @@ func (s *Stage) madeFormulas() map[string]string {
 			text, _ := value.(string)
 			pieces, _ := braces.Parse(text, "name") // what is wrong is told where the stage is read
 			for i, p := range pieces {
-				if _, named := slotNames[p.Text]; p.Braced && !named && !plainMember.MatchString(p.Text) {
+				if _, named := slotNames[p.Text]; p.Braced && !named && s.reasoner(p.Text) == 0 && !plainMember.MatchString(p.Text) {
 					all[part+"/"+strconv.Itoa(i)] = p.Text
 				}
 			}
@@ -438,8 +470,12 @@ func (d decoder) writes(s *Stage, m *Making, r *Recipe, at settings.Path) {
 	}
 	i := slices.IndexFunc(s.Verifiers, func(v reward.Verifier) bool { return v.Name == m.Check })
 	switch {
+	case i < 0 && (m.Check == ProblemCheck || m.Check == RewrittenCheck):
+		if r.Task.Poser() == nil {
+			d.Fail(p, "%s = %q needs a task that accepts or refuses problems, and %s does not; accepted: the tasks %s", d.Name(p), m.Check, r.Task.label(), strings.Join(tasks.Posers(), ", "))
+		}
 	case i < 0:
-		names := []string{"task"}
+		names := []string{"task", ProblemCheck, RewrittenCheck}
 		for _, v := range s.Verifiers {
 			names = append(names, v.Name)
 		}

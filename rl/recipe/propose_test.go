@@ -38,6 +38,7 @@ func TestProposeFaults(t *testing.T) {
 		want string
 	}{
 		{"countdown-tiny", []string{`stage.rl.propose={say = "1"}`}, "stage.rl.propose needs a task that accepts or refuses problems, and countdown does not; accepted: the tasks " + accepted},
+		{"countdown-tiny", []string{`stage.rl.make=[{rows = "other", each = "group", by = "policy", say = "{question}", check = "problem", row = {question = "{said}"}}]`}, `stage.rl.make.0.check = "problem" needs a task that accepts or refuses problems, and countdown does not; accepted: the tasks ` + accepted},
 		{"nim-tiny", []string{`stage.rl.propose={say = "1"}`}, "and nim does not; accepted"},
 		{"chain-sum-tiny", []string{"stage.rl.propose.count=2"}, "stage.rl.propose does nothing without say, what the policy is asked for a problem"},
 		{"chain-sum-tiny", []string{`stage.rl.propose={say = ">{question"}`}, "stage.rl.propose.say: "},

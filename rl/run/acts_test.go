@@ -95,7 +95,6 @@ var doesNotAct = map[string]string{
 	"b-star algorithm.state.plain":               fourth,
 	"b-star algorithm.state.hot":                 fourth,
 	"soft-verdict algorithm.policy":              noRatio,
-	"clpo second_chance":                         oneToken,
 	"sasr algorithm.state.now":                   imitated,
 	"int algorithm.clip_high":                    "the first stage imitates, without a ratio",
 	"raif algorithm.clip_high":                   noRatio,
@@ -136,7 +135,11 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+
+// longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
+// the test's rate, undo what the start knows.
+var longImitation = map[string]int{"clpo": 40}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -169,6 +172,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"chatr1":            {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, talk = 1}}`},
 	"ssp":               {"ssp", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 1, turns = 2, searched = 0.5}, episode = {tokens = 60}}`},
 	"absolute-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
+	"clpo":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 9, settings = {terms = 3, max_number = 3, max_total = 5, careless = 0.3}}`},
 	"critic":            {"critique-rl", `task={name = "critic", eval_problems = 1, eval_samples = 1, settings = {steps = 3, max_number = 3, max_total = 9, aimed = 0.5}}`},
 	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"masksearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
@@ -392,6 +396,10 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			for _, few := range []string{"steps=2", "prompts_per_step=8", "group_size=4", "sample_every=0", "sampling.max_completion_tokens=14"} {
 				set("%s", few)
 			}
+			if longImitation[a.name] > 0 { // of many problems
+				set("prompts_per_step=128")
+				set("group_size=1")
+			}
 			continue
 		}
 		if st.Kind == recipe.KindEval {
@@ -407,7 +415,7 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			if st.Kind == recipe.KindPreference {
 				set("steps=2")
 			} else {
-				set("hold_steps=1")
+				set("hold_steps=%d", max(1, longImitation[a.name]))
 				set("decay_steps=1")
 			}
 			if st.SFT.MaxTokens > 0 {

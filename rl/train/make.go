@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -119,6 +121,35 @@ func checkedBy(c *rollout.Collector) verify.Verifier {
 	return byTask{c}
 }
 
+// posing judges a text as a problem that the task accepts, and rewriting also as one with the answer of a row. What
+// they find is the answer of the problem.
+type (
+	posing    struct{ tasks.Poser }
+	rewriting struct{ posing }
+)
+
+// Verify implements [verify.Verifier].
+func (p posing) Verify(row verify.Problem, text string) verify.Verdict {
+	problem, err := p.Pose(row, text)
+	if err != nil {
+		return verify.Reject(text, recipe.ProblemCheck, "%v", err)
+	}
+	return verify.Accept(problem.Answer, recipe.ProblemCheck, "the task accepts it")
+}
+
+// Verify implements [verify.Verifier].
+func (r rewriting) Verify(row verify.Problem, text string) verify.Verdict {
+	v := r.posing.Verify(row, text)
+	switch {
+	case v.Verdict != verify.Right:
+	case v.Extracted != row.Answer:
+		return verify.Reject(text, recipe.RewrittenCheck, "its answer is %s, not %s", v.Extracted, row.Answer)
+	case text == row.Question:
+		return verify.Reject(text, recipe.RewrittenCheck, "it is the problem as it was")
+	}
+	return v
+}
+
 // newMaker is the maker of a stage; nil: it makes nothing.
 func newMaker(p Parts, f *facts) (*maker, error) {
 	st := &p.Recipe.Stages[f.index]
@@ -130,6 +161,9 @@ func newMaker(p Parts, f *facts) (*maker, error) {
 		return nil, err
 	}
 	m := &maker{facts: f, makes: makes, rows: p.Rows, models: map[string]panel.Model{}, checks: map[string]verify.Verifier{taskFact: checkedBy(p.Collector)}}
+	if poser := p.Recipe.Task.Poser(); poser != nil {
+		m.checks[recipe.ProblemCheck], m.checks[recipe.RewrittenCheck] = posing{poser}, rewriting{posing{poser}}
+	}
 	program, err := st.Program()
 	if err != nil {
 		return nil, err
@@ -153,6 +187,7 @@ type origin struct {
 	worst       *Completion // of a pair
 	index       int         // of the value of a formula
 	text        string      // what by wrote
+	found       string      // in it, by check
 	seed        uint64      // of it
 	lack        string      // why there is no row; "": there is one
 }
@@ -351,6 +386,7 @@ func (b *batchOfRows) write(ctx context.Context, all []origin, asked *int) error
 		if verdict.Verdict != verify.Right {
 			o.lack = how.Check + ": " + verdict.Reason
 		}
+		o.found = verdict.Extracted
 	}
 	return nil
 }
@@ -421,6 +457,12 @@ func (b *batchOfRows) value(slot recipe.Slot, o *origin) (json.RawMessage, error
 	row := o.From.Problem
 	member, of := strings.CutPrefix(slot.Text, "row.")
 	switch {
+	case slot.Verdict > 0:
+		v := o.Path().Verdicts[slot.Verdict-1]
+		if v.Verdict == verify.NotScored || v.Reason == "" {
+			o.lack = slot.Text + ": the verdict is " + v.Verdict + ", and its reason " + strconv.Quote(v.Reason)
+		}
+		return asJSON(v.Reason), nil
 	case !slot.Braced:
 		return asJSON(slot.Text), nil
 	case of && row.Metadata[member] != nil:
@@ -431,6 +473,8 @@ func (b *batchOfRows) value(slot recipe.Slot, o *origin) (json.RawMessage, error
 		return asJSON(text), nil
 	case slot.Text == "said":
 		return asJSON(o.text), nil
+	case slot.Text == "said.extracted":
+		return asJSON(o.found), nil
 	case slot.Text == "worst":
 		return asJSON(o.worst.Path().Text), nil
 	case slot.Text == "extracted":

@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
 )
@@ -145,6 +146,11 @@ func TestMaker(t *testing.T) {
 				`{"id":"failed/2","from":"the x","group":1,"samples":[0],"by":"policy@3","seed":1,"row":{"answer":2,"question":"x:x0!"}},` +
 				`{"id":"failed/3","from":"the x","group":1,"samples":[1],"by":"policy@3","seed":1,"row":{"answer":2,"question":"x:x1!"}},` +
 				`{"id":"failed/4","from":"the x","group":1,"samples":[2],"by":"policy@3","seed":1,"row":{"answer":2,"question":"x:x2!"}}]`},
+		{`[{rows = "told", where = "wrong(task)", row = {question = "{question}", answer = "{task.reason}"}}]`,
+			`[{"id":"told/1","from":"a","group":0,"samples":[0],"by":"policy@3","seed":1,"row":{"answer":"not a0","question":"a"}},` +
+				`{"id":"told/2","from":"the x","group":1,"samples":[0],"by":"policy@3","seed":1,"row":{"answer":"not x0","question":"x"}},` +
+				`{"id":"told/3","from":"the x","group":1,"samples":[1],"by":"policy@3","seed":1,"row":{"answer":"not x1","question":"x"}},` +
+				`{"id":"told/4","from":"the x","group":1,"samples":[2],"by":"policy@3","seed":1,"row":{"answer":"not x2","question":"x"}}]`},
 		{`[{rows = "pairs", each = "pair", row = {prompt = "{question}", chosen = "{best}", rejected = "{worst}", share = "{group_mean(task)}/1"}}]`,
 			`[{"id":"pairs/1","from":"a","group":0,"samples":[1,0],"by":"policy@3","seed":1,"row":{"chosen":"a1","prompt":"a","rejected":"a0","share":"0.6666666666666666/1"}}]`},
 		{`[{rows = "kept", each = "group", where = "group_max(task) == 1", row = {question = "{question}", answer = "{answer}", list = "{row.list}", in = "{{{row.list}}}", best = "{group_max(task) == 1}"}}]`,
@@ -190,9 +196,36 @@ func TestMakerWrites(t *testing.T) {
 	if _, row, _ := madeOf(t, checked, &scribe{says: "x"}); row["made/rows/said"] != 0 || row["made/left_out/said"] != 2 {
 		t.Errorf("wrong texts: %v", row)
 	}
+	found := strings.Replace(checked, "{said}?", "{said.extracted}", 1)
+	if made, _, _ := madeOf(t, found, &scribe{says: "9"}); string(made[0].Row["completion"]) != `"9"` {
+		t.Errorf("what check found: %s", inJSON(t, made))
+	}
 	own := strings.Replace(said, `"scribe"`, `"policy"`, 1)
 	if made, _, _ := madeOf(t, own, &scribe{says: "yes"}); made[0].By != "policy@7" {
 		t.Errorf("%s", inJSON(t, made))
+	}
+}
+
+// TestPosing: a text is a problem if the task accepts it, and its answer is found; it is rewritten if that answer is
+// the one of the problem, and it is not the problem itself.
+func TestPosing(t *testing.T) {
+	task, err := tasks.New("chain_sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := posing{task.(tasks.Poser)}
+	row, err := p.Pose(verify.Problem{}, "12+7-5-3:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][2]string{"19-5-3:": {"11", ""}, "12+7-3-5:": {"11", ""}, "12+7-5-3:": {"11", "as it was"}, "19-5-2:": {"12", "its answer is 12, not 11"}, "19-5-3": {"", "ends in a colon"}} {
+		posed, rewritten := p.Verify(row, text), rewriting{p}.Verify(row, text)
+		if (posed.Verdict == verify.Right) != (want[0] != "") || posed.Verdict == verify.Right && posed.Extracted != want[0] {
+			t.Errorf("%s: %+v, want %s", text, posed, want[0])
+		}
+		if !strings.Contains(rewritten.Reason, want[1]) || (rewritten.Verdict == verify.Right) != (want[1] == "") {
+			t.Errorf("%s: %+v, want %q", text, rewritten, want[1])
+		}
 	}
 }
 

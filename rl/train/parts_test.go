@@ -156,7 +156,7 @@ func drawerOf(t *testing.T, r *recipe.Recipe, said *spoken) *drawer {
 	f.models = said
 	task := func(p verify.Problem, text string, _ bool) verify.Verdict {
 		if strings.HasPrefix(text, "x") || strings.HasSuffix(text, "0") {
-			return verify.Reject(text, "", "")
+			return verify.Reject(text, "", "not %s", text)
 		}
 		return verify.Accept(text, "", "")
 	}
