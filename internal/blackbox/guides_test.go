@@ -100,6 +100,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero eval MODEL --data FILE", ""},
 	{"rlzero export RUN --format csv|tfevents --out DIR", "rlzero export runs/grpo --format csv --out curves && rlzero export runs/grpo --format tfevents --out events"},
 	{"rlzero fit MODEL", ""}, // chat-model.md runs it
+	{"rlzero fit MODEL --beside JUDGE", ""},
 	{"rlzero formulas eval", ""},
 	{"rlzero inspect kernels", ""},              // needs a driver that tells
 	{"rlzero judge RECIPE --in rows.jsonl", ""}, // of a recipe with a judge

@@ -219,11 +219,14 @@ func (b blueprint) refuse(r *recipe.Recipe, plan gpu.Plan, caps gpu.Caps) error 
 	return hint.With(err, "use a smaller model or a device with more memory")
 }
 
-// Afford plans a recipe that trains a model of the given config. If the plan does not fit the
-// device, it finds the cheapest changes that cost only time and make it fit; ok is false if there
-// are none.
-func Afford(r *recipe.Recipe, c hf.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
-	b := blueprint{config: c}.under(r)
+// Afford plans a recipe that trains a model of the given config. beside has those of the models of [models] that have a
+// path, by name, in the storages in which they are kept. If the plan does not fit the device, it finds the cheapest changes
+// that cost only time and make it fit; ok is false if there are none.
+func Afford(r *recipe.Recipe, c hf.Config, beside map[string]hf.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
+	b := blueprint{config: c, folders: map[string]folderOf{}}.under(r)
+	for name, config := range beside {
+		b.folders[name] = folderOf{config: config}
+	}
 	plan, err = b.plan(r, caps)
 	if err != nil || plan.Fits(caps) == nil {
 		return nil, plan, err == nil, err

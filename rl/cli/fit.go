@@ -37,6 +37,10 @@ Example: what can a machine with 16 GB train of a model with half a billion para
 
    rlzero fit Qwen2.5-0.5B-Instruct
 
+With --beside, a judge is planned too, whose matrices are kept as those of MODEL are. What is
+printed last is the memory of each phase of a step: sampling, training and the judge's reading
+take turns in one scratch.
+
 --json prints one object, with sizes in bytes:
 
    {"family":"...","parameters":...,"context":...,"device":"...",
@@ -45,11 +49,14 @@ Example: what can a machine with 16 GB train of a model with half a billion para
       "fits":[{"context":1024,"group_size":16,"bytes":...,
                "set":["model.dtype=q8_0",...]}],"never":"",
       "sampling_tokens_per_s":...,"training_tokens_per_s":...}],
-    "start":{"context":...},"speed_spread":...}
+    "start":{"context":...},"phases":[{"phase":"sampling","bytes":...,
+    "scratch":...}],"speed_spread":...}
 
 speed_spread is the distance of the quartiles as a share of the median, of the measurement
 that varied most.`,
-		Flags:  []cli.Flag{jsonFlag, deviceFlag, tierFlag},
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "beside", Usage: "also plan a `JUDGE`, a model that says yes or no of each completion; given as MODEL is"},
+			jsonFlag, deviceFlag, tierFlag},
 		Action: runFit,
 	}
 }
@@ -59,25 +66,22 @@ func runFit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	path := args[0]
-	if info, err := os.Stat(path); err != nil || info.IsDir() || filepath.Ext(path) != ".json" {
-		found, err := store.FindModel(path, "")
-		warn(c, found.Warnings)
-		if err != nil {
+	var m fit.Planned
+	if m.Path, m.Config, err = configOf(c, args[0]); err != nil {
+		return err
+	}
+	if judge := c.String("beside"); judge != "" {
+		m.Judge = &fit.Judge{}
+		if m.Judge.Path, m.Judge.Config, err = configOf(c, judge); err != nil {
 			return err
 		}
-		path = found.Dir
-	}
-	config, err := hf.ReadConfig(path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	dev, err := openDevice(c)
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	r, err := fit.Model(dev, config, path)
+	r, err := fit.Model(dev, m)
 	if err != nil {
 		return err
 	}
@@ -86,6 +90,23 @@ func runFit(c *cli.Context) error {
 	}
 	printFit(c, r, dev.Caps(), args[0])
 	return nil
+}
+
+// configOf reads the config of a model, or of only a config.json, and says what stands for it in a recipe.
+func configOf(c *cli.Context, path string) (string, hf.Config, error) {
+	if info, err := os.Stat(path); err != nil || info.IsDir() || filepath.Ext(path) != ".json" {
+		found, err := store.FindModel(path, "")
+		warn(c, found.Warnings)
+		if err != nil {
+			return "", hf.Config{}, err
+		}
+		path = found.Dir
+	}
+	config, err := hf.ReadConfig(path)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return path, config, err
 }
 
 // printFit prints a report as a table: a row for each way, a column for each context.
@@ -128,6 +149,10 @@ func printFit(c *cli.Context, r *fit.Report, caps gpu.Caps, path string) {
 	}
 	fmt.Fprintf(w, "To start with %d completions per prompt, %d tokens each, in %s:\n   rlzero train %s --set model.path=%s %s --set task.data=FILE\n",
 		r.Start.Group, r.Start.Context, gpu.FormatBytes(r.Start.Bytes), r.Recipe, terminal.ShellWord(path), r.Start.Set)
+	fmt.Fprintf(w, "Memory by phase:\n")
+	for _, p := range r.Phases {
+		fmt.Fprintf(w, "   %-24s %10s, of which %s are scratch\n", p.Phase, gpu.FormatBytes(p.Bytes), gpu.FormatBytes(p.Scratch))
+	}
 }
 
 // millions is a number of parameters for people.

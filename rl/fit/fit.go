@@ -2,7 +2,9 @@ package fit
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model/hf"
@@ -54,6 +56,9 @@ type Report struct {
 	Ways       []Way  `json:"ways"`
 	Start      *Cell  `json:"start"` // what to begin with; null: nothing fits
 
+	// Memory of what to begin with, by phase of a step.
+	Phases []Phase `json:"phases"`
+
 	// How much the measurements of the speeds varied: the largest distance of the quartiles
 	// of one, as a share of its median.
 	Spread float64 `json:"speed_spread"`
@@ -77,15 +82,69 @@ type Cell struct {
 	Group   int      `json:"group_size"` // completions of a prompt
 	Bytes   int      `json:"bytes"`      // of the run
 	Set     cast.Set `json:"set"`        // changes of the recipe
+
+	plan gpu.Plan
 }
 
-// Model reports what fits a device of a model of the given config. path is what stands
-// for it in the recipe.
-func Model(dev gpu.Device, c hf.Config, path string) (*Report, error) {
-	caps := dev.Caps()
+// Phase is what is on the device in a phase of a step, bytes.
+type Phase struct {
+	Phase   string `json:"phase"`
+	Bytes   int    `json:"bytes"`   // that it needs, with what always stays
+	Scratch int    `json:"scratch"` // of these, what others take in their turn
+}
+
+// Planned is what is planned: a model, and a judge beside it.
+type Planned struct {
+	Path   string // that stands for it in the recipe
+	Config hf.Config
+	Judge  *Judge // nil: there is none
+}
+
+// Judge is a model that is asked about each completion, by the probabilities of two answers.
+type Judge struct {
+	Path   string
+	Config hf.Config
+}
+
+// judgeName is the judge's in the recipe.
+const judgeName = "grader"
+
+// set are the changes of the recipe for a way and a context, which is also the longest that the judge reads.
+func (p Planned) set(way cast.Set, context int) cast.Set {
+	set := cast.Set{"model.path=" + p.Path}
+	if p.Judge != nil {
+		set = append(set, fmt.Sprintf("models.%s={path=%q, dtype=%q}", judgeName, filepath.ToSlash(p.Judge.Path), storageOf(way)),
+			fmt.Sprintf("stage.rl.verifier=[{name=\"says\", verifier=\"judge\", options={model=%q, source=\"{question} {completion}\", context=%d, read={yes=1, no=0}}}]", judgeName, context), "stage.rl.reward=task + says")
+	}
+	return append(set, way...)
+}
+
+// beside are the configs of the models beside the one that is trained.
+func (p Planned) beside(way cast.Set) map[string]hf.Config {
+	if p.Judge == nil {
+		return nil
+	}
+	c := p.Judge.Config
+	c.Dtype = hf.Dtype(storageOf(way))
+	return map[string]hf.Config{judgeName: c}
+}
+
+// storageOf is that of a way's matrices.
+func storageOf(way cast.Set) string {
+	for _, change := range way {
+		if dtype, ok := strings.CutPrefix(change, "model.dtype="); ok {
+			return dtype
+		}
+	}
+	return "auto"
+}
+
+// Model reports what fits a device of a model, and of a judge beside it whose matrices are kept as the model's are.
+func Model(dev gpu.Device, m Planned) (*Report, error) {
+	caps, c := dev.Caps(), m.Config
 	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: base}
 	for _, w := range tried {
-		fits, never := cells(c, caps, w.set, path)
+		fits, never := cells(m, caps, w.set)
 		way := Way{Way: w.name, Fits: fits}
 		if never != nil {
 			way.Never = never.Error()
@@ -95,20 +154,34 @@ func Model(dev gpu.Device, c hf.Config, path string) (*Report, error) {
 	if err := r.estimate(dev, c); err != nil {
 		return nil, err
 	}
-	r.Start = start(c, caps, path, r.Ways)
+	if r.Start = start(m, caps, r.Ways); r.Start != nil {
+		r.Phases = phasesOf(r.Start.plan)
+	}
 	return r, nil
+}
+
+// phasesOf is a plan by phase.
+func phasesOf(plan gpu.Plan) (phases []Phase) {
+	stays := plan.Total()
+	for _, n := range plan.Blocks {
+		stays -= n
+	}
+	for _, p := range plan.Phases {
+		phases = append(phases, Phase{p.Name, stays + p.Total(), p.Total()})
+	}
+	return phases
 }
 
 // cells are the contexts that fit in one way to train, each with its largest group. never is
 // why the model cannot be trained so at all.
-func cells(c hf.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cell, never error) {
+func cells(m Planned, caps gpu.Caps, way cast.Set) (fits []Cell, never error) {
 	fits = []Cell{}
-	at := 0
+	at, most := 0, m.context()
 	for _, context := range contexts {
-		if context > c.MaxPositions && len(fits) > 0 {
+		if context > most && len(fits) > 0 {
 			break
 		}
-		cell, next, err := largest(c, caps, way, path, min(context, c.MaxPositions), at)
+		cell, next, err := largest(m, caps, way, min(context, most), at)
 		if cell == nil {
 			return fits, err
 		}
@@ -117,11 +190,19 @@ func cells(c hf.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cell, 
 	return fits, nil
 }
 
+// context is the longest that the models have.
+func (p Planned) context() int {
+	if p.Judge != nil {
+		return min(p.Config.MaxPositions, p.Judge.Config.MaxPositions)
+	}
+	return p.Config.MaxPositions
+}
+
 // largest finds the largest group with which a context fits, from groups[from] on, and
 // its place there; nil if none does. never is why not even the smallest can be planned.
-func largest(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, from int) (cell *Cell, at int, never error) {
+func largest(m Planned, caps gpu.Caps, way cast.Set, context, from int) (cell *Cell, at int, never error) {
 	for at = from; at < len(groups); at++ {
-		cell, err := planned(c, caps, way, path, context, groups[at])
+		cell, err := planned(m, caps, way, context, groups[at])
 		if cell != nil || err != nil {
 			return cell, at, err
 		}
@@ -130,7 +211,7 @@ func largest(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, fro
 }
 
 // planned is a cell if it fits, with the cheapest changes that make it fit; nil if not.
-func planned(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, group int) (*Cell, error) {
+func planned(m Planned, caps gpu.Caps, way cast.Set, context, group int) (*Cell, error) {
 	set := slices.Clone(way)
 	if context != usualContext {
 		set = append(set, fmt.Sprintf("task.max_prompt_tokens=%d", context/2), fmt.Sprintf("stage.rl.sampling.max_completion_tokens=%d", context-context/2))
@@ -138,27 +219,27 @@ func planned(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, gro
 	if group != usualGroup {
 		set = append(set, fmt.Sprintf("stage.rl.group_size=%d", group))
 	}
-	r, err := recipe.Load(base, append(cast.Set{"model.path=" + path}, set...))
+	r, err := recipe.Load(base, m.set(set, context))
 	if err != nil {
 		return nil, err
 	}
-	more, plan, ok, err := cast.Afford(r, c, caps)
+	more, plan, ok, err := cast.Afford(r, m.Config, m.beside(way), caps)
 	if err != nil || !ok {
 		return nil, err
 	}
-	return &Cell{context, group, plan.Total(), append(set, more...)}, nil
+	return &Cell{context, group, plan.Total(), append(set, more...), plan}, nil
 }
 
 // start is what to begin with: the usual context and group in the first way with an adapter
 // that they fit, for the preset's learning rate is for adapters; or else the largest context
 // of the last way.
-func start(c hf.Config, caps gpu.Caps, path string, ways []Way) *Cell {
+func start(m Planned, caps gpu.Caps, ways []Way) *Cell {
 	var last *Cell
 	for i, w := range ways[adapters:] {
-		usual := min(usualContext, c.MaxPositions)
+		usual := min(usualContext, m.context())
 		for _, cell := range w.Fits {
 			if cell.Context == usual && cell.Group >= usualGroup {
-				if cell, err := planned(c, caps, tried[adapters+i].set, path, usual, usualGroup); err == nil {
+				if cell, err := planned(m, caps, tried[adapters+i].set, usual, usualGroup); err == nil {
 					return cell
 				}
 			}

@@ -58,7 +58,7 @@ func TestModel(t *testing.T) {
 	c.Heads, c.KVHeads, c.HeadDim = 8, 4, 32
 	dev := &with{Device: refdev.New(), memory: 600 << 20}
 	defer dev.Close()
-	r, err := Model(dev, c, folder)
+	r, err := Model(dev, Planned{Path: folder, Config: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			more, plan, ok, err := cast.Afford(recipe, c, dev.Caps())
+			more, plan, ok, err := cast.Afford(recipe, c, nil, dev.Caps())
 			if err != nil || !ok || more != nil || plan.Total() != cell.Bytes || cell.Bytes > dev.memory {
 				t.Errorf("%s: %+v: planned %d, more changes %v, %v, %v", w.Way, cell, plan.Total(), more, ok, err)
 			}
@@ -91,7 +91,7 @@ func TestModel(t *testing.T) {
 			}
 			if cell.Group < groups[0] {
 				limited++
-				if larger, err := planned(c, dev.Caps(), tried[i].set, folder, cell.Context, 2*cell.Group); larger != nil || err != nil {
+				if larger, err := planned(Planned{Path: folder, Config: c}, dev.Caps(), tried[i].set, cell.Context, 2*cell.Group); larger != nil || err != nil {
 					t.Errorf("%s: %d completions of %d tokens fit too, %v", w.Way, 2*cell.Group, cell.Context, err)
 				}
 			}
@@ -122,7 +122,7 @@ func TestCellsRun(t *testing.T) {
 	dev := &gputest.Paper{Limits: caps}
 	cut := 0
 	for i, w := range tried {
-		fits, never := cells(c, caps, w.set, folder)
+		fits, never := cells(Planned{Path: folder, Config: c}, caps, w.set)
 		if never != nil {
 			t.Errorf("%s: %v", w.name, never)
 		}
@@ -215,4 +215,39 @@ func step(t *testing.T, dev *gputest.Paper, cell Cell, folder string) error {
 		_, err = c.Policy.Update(learn.Optimizer{Rule: learn.AdamW, LR: 1, Beta1: 0.5, Beta2: 0.5, Eps: 1, ClipNorm: 1})
 	}
 	return err
+}
+
+// TestBeside: a judge takes its weights, and activations in a phase of its own, where the plan of the recipe with a judge
+// has as many bytes; with less memory it leaves, and what fits is what fits beside it.
+func TestBeside(t *testing.T) {
+	folder, c := blockModel(t)
+	judge := c
+	judge.Width, judge.Layers, judge.MaxPositions = 96, 4, 1024
+	m := Planned{Path: folder, Config: c, Judge: &Judge{folder, judge}}
+	caps := gpu.Caps{ID: "paper", Kind: gpu.Discrete, Tier: gpu.TierBase, Memory: 1 << 40, MaxBinding: 1 << 20, MaxAllocation: 16 << 20}
+	way := tried[3].set // in q8_0
+	alone, err := planned(Planned{Path: folder, Config: c}, caps, way, usualContext, usualGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside, err := planned(m, caps, way, usualContext, usualGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phases := phasesOf(beside.plan)
+	if more := beside.Bytes - alone.Bytes; more <= 0 || len(phases) != len(phasesOf(alone.plan))+1 || phases[1].Phase != "model grader, reading" {
+		t.Errorf("a judge takes %d bytes more, by phase %+v", more, phases)
+	}
+	for _, p := range phases {
+		if p.Bytes > beside.Bytes || p.Scratch <= 0 || p.Bytes <= p.Scratch {
+			t.Errorf("%+v of %d bytes", p, beside.Bytes)
+		}
+	}
+	caps.Memory = beside.Bytes - 1
+	if less, err := planned(m, caps, way, usualContext, usualGroup); err != nil || less == nil || less.Bytes > caps.Memory || phasesOf(less.plan)[1].Scratch <= phases[1].Scratch {
+		t.Errorf("with a byte less: %+v, %v", less, err)
+	}
+	if m.context() != 1024 || m.set(way, 1024)[1] != `models.grader={path="`+filepath.ToSlash(folder)+`", dtype="q8_0"}` {
+		t.Errorf("contexts of %d, %q", m.context(), m.set(way, 1024))
+	}
 }
