@@ -15,17 +15,28 @@ import (
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// Judge is a member that judges completions, or writes texts for rows.
+// Judge is a member that judges completions, writes texts for rows, or is asked by tools.
 type Judge struct {
-	cast     *Cast
-	name     string
-	asked    judged
+	Writer
+	cast   *Cast
+	name   string
+	asked  judged
+	own    bool // the engine is its own
+	shares bool
+}
+
+// Writer is a model that writes answers.
+type Writer struct {
 	engine   *sample.Engine // nil: it writes nothing
-	own      bool           // the engine is its own
 	renderer *prompts.Renderer
 	room     int
-	shares   bool
 }
+
+var _ panel.Writer = Writer{}
+
+// NewWriter has an engine write answers to what a renderer writes. Room is how many tokens a question has with its
+// answer, at most.
+func NewWriter(e *sample.Engine, r *prompts.Renderer, room int) Writer { return Writer{e, r, room} }
 
 var _ panel.Model = (*Judge)(nil)
 
@@ -115,12 +126,12 @@ func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
 // scorerRows is how many tokens a judge reads at a time where nothing is trained, unless a question is longer.
 const scorerRows = 2048
 
-// OpenJudges opens the model that judges the task of a recipe, beside a policy that is measured. Nothing
-// else is in the cast.
+// OpenJudges opens the model that judges the task of a recipe and those that its tools ask, beside a policy that is
+// measured. Nothing else is in the cast.
 func OpenJudges(policy *model.Model, r *recipe.Recipe) (*Cast, error) {
 	b := blueprint{config: policy.Config, tokenizer: policy.Tokenizer}
 	for _, w := range wants(r) {
-		if w.name == r.Task.JudgedBy() {
+		if w.name != policyName && (w.name == r.Task.JudgedBy() || r.Task.AskRoom(w.name) > 0) {
 			b.wants = append(b.wants, w)
 		}
 	}
@@ -169,11 +180,11 @@ func (j *Judge) close() {
 	}
 }
 
-// Renderer implements [panel.Model].
-func (j *Judge) Renderer() *prompts.Renderer { return j.renderer }
+// Renderer implements [panel.Writer].
+func (w Writer) Renderer() *prompts.Renderer { return w.renderer }
 
-// Room implements [panel.Model].
-func (j *Judge) Room() int { return j.room }
+// Room implements [panel.Writer].
+func (w Writer) Room() int { return w.room }
 
 // Shares implements [panel.Model].
 func (j *Judge) Shares() bool { return j.shares }
@@ -209,13 +220,13 @@ func (j *Judge) Logprobs(views []rollout.View) ([]float64, error) {
 	return out, err
 }
 
-// Write implements [panel.Model].
-func (j *Judge) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said, error) {
+// Write implements [panel.Writer].
+func (w Writer) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said, error) {
 	requests := make([]sample.Request, len(asked))
 	for i, a := range asked {
-		requests[i] = sample.Request{Prompt: a.IDs, N: a.Answers, MaxTokens: a.MaxTokens, Ends: j.renderer.Ends(), Sampling: sample.Settings{Temperature: a.Temperature, Seed: a.Seed}}
+		requests[i] = sample.Request{Prompt: a.IDs, N: a.Answers, MaxTokens: a.MaxTokens, Ends: w.renderer.Ends(), Sampling: sample.Settings{Temperature: a.Temperature, Seed: a.Seed}}
 	}
-	all, err := j.engine.GenerateAll(ctx, requests)
+	all, err := w.engine.GenerateAll(ctx, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +237,7 @@ func (j *Judge) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said,
 			if ended {
 				ids = ids[:len(ids)-1]
 			}
-			out[i] = append(out[i], judge.Said{Text: j.renderer.Decode(ids), Tokens: len(c.IDs), Ended: ended})
+			out[i] = append(out[i], judge.Said{Text: w.renderer.Decode(ids), Tokens: len(c.IDs), Ended: ended})
 		}
 	}
 	return out, nil

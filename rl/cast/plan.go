@@ -364,7 +364,7 @@ func fresh(r *recipe.Recipe) (b blueprint, err error) {
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
 	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
 	cfg.Dtype, cfg.KVDtype = hf.Dtype(m.Dtype), hf.Dtype(m.KVDtype)
-	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+r.MaxDrawn(&recipe.Stage{}))
+	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+r.MaxDrawn(&recipe.Stage{}), r.Task.AskRoom(policyName))
 	if err := cfg.Complete(); err != nil {
 		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}

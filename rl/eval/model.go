@@ -25,6 +25,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -224,6 +225,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	var stage int // whose tree draws
+	var judges *cast.Cast
 	if opened != nil {
 		defer opened.Close()
 		if o.Tree != nil {
@@ -231,8 +233,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 				return nil, err
 			}
 		}
-		judges, err := e.asks(m, opened.Recipe, o)
-		if err != nil {
+		if judges, err = e.asks(m, opened.Recipe, o); err != nil {
 			return nil, err
 		}
 		defer judges.Close()
@@ -250,11 +251,34 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	drawn := o.Params.MaxTokens
+	var engine *sample.Engine
+	plain, asked := renderer, 0 // how the policy is asked by tools, and for how many tokens
 	if opened != nil {
+		if asked = opened.Recipe.Task.AskRoom(recipe.PolicyModel); asked > 0 {
+			style.AllowControl = false
+			if plain, err = prompts.NewRenderer(m.Tokenizer, m.Config.EOS, style); err != nil {
+				return nil, err
+			}
+		}
 		if opened.World != nil { // it may say more than the rows
 			longest = max(longest, opened.Recipe.Task.MaxPromptTokens)
 		}
-		e.Collector.Episodes = opened.Episodes(renderer, o.Seed, nil)
+		asking, err := opened.Asking(func(a tools.AskOptions) (tools.Answerer, error) {
+			if a.Model != recipe.PolicyModel {
+				w, err := judges.Judge(a.Model)
+				if err != nil {
+					return nil, err
+				}
+				return panel.Answerer(w, a, o.Seed), nil
+			}
+			return func(ctx context.Context, question string) (string, error, error) { // once it has an engine
+				return panel.Answerer(cast.NewWriter(engine, plain, a.Context), a, o.Seed)(ctx, question)
+			}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		e.Collector.Episodes = asking.Episodes(renderer, o.Seed, nil)
 	}
 	if played := e.Collector.Episodes; played != nil {
 		if err := renderer.Turns(); err != nil {
@@ -266,7 +290,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.Params.MaxTokens = min(cmp.Or(o.Params.MaxTokens, drawn), drawn)
-	options := sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + drawn, Finished: o.counted(len(problems))}
+	options := sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: max(longest+drawn, asked), Finished: o.counted(len(problems))}
 	if e.Collector.Episodes != nil || o.Tree != nil {
 		options.Prefixes = sample.EveryPage
 	}
@@ -274,8 +298,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		tree := opened.Recipe.Stages[stage].Tree
 		options.Sequences, options.Guides = max(options.Sequences, tree.Roots, tree.Width), tree.Distinct
 	}
-	engine, err := o.Sum.NewEngine(m, options)
-	if err != nil {
+	if engine, err = o.Sum.NewEngine(m, options); err != nil {
 		return nil, err
 	}
 	defer engine.Close()
@@ -306,9 +329,9 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	return report, nil
 }
 
-// asks opens the model that judges a task, if one does.
+// asks opens the model that judges a task, if one does, and those that its tools ask.
 func (e *Evaluator) asks(m *model.Model, r *recipe.Recipe, o Options) (*cast.Cast, error) {
-	if r.Task.JudgedBy() == "" {
+	if r.Task.JudgedBy() == "" && !slices.ContainsFunc(r.ModelNames(), func(name string) bool { return r.Task.AskRoom(name) > 0 }) {
 		return &cast.Cast{}, nil
 	}
 	if o.Models != nil {
@@ -317,12 +340,13 @@ func (e *Evaluator) asks(m *model.Model, r *recipe.Recipe, o Options) (*cast.Cas
 			return nil, err
 		}
 	}
+	judges, err := cast.OpenJudges(m, r)
+	if err != nil || r.Task.JudgedBy() == "" {
+		return judges, err
+	}
 	v, err := verify.New(r.Task.Verifier, r.Task.Options)
 	if err != nil {
-		return nil, err
-	}
-	judges, err := cast.OpenJudges(m, r)
-	if err != nil {
+		judges.Close()
 		return nil, err
 	}
 	e.Collector.Asks, e.Collector.Judges = v, &panel.Panel{Models: judges.Judge, Seed: r.Seed}

@@ -14,12 +14,19 @@ import (
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// Model is what a judge asks.
-type Model interface {
+// Writer is what draws answers.
+type Writer interface {
 	// Renderer writes what the model reads.
 	Renderer() *prompts.Renderer
 	// Room is how many tokens a question may have with its answer, at most: a judge's own context may be less.
 	Room() int
+	// Write draws answers to prompts.
+	Write(ctx context.Context, asked []Asked) ([][]judge.Said, error)
+}
+
+// Model is what a judge asks.
+type Model interface {
+	Writer
 	// Version changes with the weights.
 	Version() any
 	// Shares says that the model has the policy's tokens.
@@ -29,8 +36,6 @@ type Model interface {
 	Heads(views []rollout.View) (says []float64, probability bool, err error)
 	// Logprobs are the sums of the log-probs of the spans of views.
 	Logprobs(views []rollout.View) ([]float64, error)
-	// Write draws answers to prompts.
-	Write(ctx context.Context, asked []Asked) ([][]judge.Said, error)
 }
 
 // Asked is a question to which answers are drawn. Answer i draws from stream i of the seed.
@@ -101,6 +106,11 @@ func sumOf(ids []int) [sha256.Size]byte {
 		b = binary.AppendUvarint(b, uint64(id))
 	}
 	return sha256.Sum256(b)
+}
+
+// seedOf is that of the answers to a question, under the seed of a run.
+func seedOf(run uint64, question [sha256.Size]byte) uint64 {
+	return random.At(run, random.Stream(random.Judge, 0), binary.LittleEndian.Uint64(question[:])).Uint64()
 }
 
 // put adds a question and returns its place.
@@ -294,8 +304,7 @@ func (s *sheet) probabilities(open []int, choices [][]int, said []spoken) error 
 func (p *Panel) write(ctx context.Context, s *sheet, open []int, said []spoken) error {
 	asked := make([]Asked, len(open))
 	for k, i := range open {
-		seed := random.At(p.Seed, random.Stream(random.Judge, 0), binary.LittleEndian.Uint64(s.sums[i][:])).Uint64()
-		asked[k] = Asked{IDs: s.ids[i], Answers: s.judge.Votes, MaxTokens: s.judge.MaxTokens, Temperature: s.judge.Temperature, Seed: seed}
+		asked[k] = Asked{IDs: s.ids[i], Answers: s.judge.Votes, MaxTokens: s.judge.MaxTokens, Temperature: s.judge.Temperature, Seed: seedOf(p.Seed, s.sums[i])}
 	}
 	answers, err := s.model.Write(ctx, asked)
 	if err != nil {

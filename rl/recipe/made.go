@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -310,9 +311,16 @@ type Writing struct {
 	Room  int // tokens of a question with its answer, at most
 }
 
-// Writers are the models that write texts for rows or take turns in seats, in stages that are not left out.
+// Writers are the models that write texts for rows or take turns in seats, in stages that are not left out, and those
+// that tools ask.
 func (r *Recipe) Writers() []Writing {
 	var out []Writing
+	for _, o := range r.Task.asked() {
+		if room := r.Task.AskRoom(o.Model); !slices.Contains(out, Writing{o.Model, room}) {
+			out = append(out, Writing{o.Model, room})
+		}
+	}
+	slices.SortFunc(out, func(a, b Writing) int { return cmp.Compare(a.Model, b.Model) })
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		if st.Skip || !st.Draws() {

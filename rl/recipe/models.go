@@ -160,7 +160,7 @@ func (r *Recipe) Uses(name string) bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool {
 		st.Skip = false
 		return st.Teaches(name) || st.Asks(name)
-	}) || r.Task.JudgedBy() == name || slices.ContainsFunc(r.ModelNames(), func(of string) bool {
+	}) || r.Task.JudgedBy() == name || r.Task.AskRoom(name) > 0 || slices.ContainsFunc(r.ModelNames(), func(of string) bool {
 		return slices.Contains(r.namedBy(of), name) && r.Uses(of)
 	})
 }
@@ -513,6 +513,7 @@ func (d decoder) members(r *Recipe) {
 		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), r.Stages[last].Trains)
 	}
 	d.taskJudge(r)
+	d.asksModels(r)
 	for _, name := range r.ModelNames() {
 		last := len(r.Stages) - 1
 		for last >= 0 && !r.Stages[last].Asks(name) {
@@ -532,7 +533,7 @@ func (d decoder) members(r *Recipe) {
 			d.taught(r, name)
 		}
 		if !r.Uses(name) {
-			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, and no stage trains it", name, name)
+			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, no tool asks it, and no stage trains it", name, name)
 			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table; a reward reads the name of a model only with head = true", name))
 		}
 	}

@@ -2,7 +2,9 @@ package recipe
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -80,6 +82,67 @@ func (t Tool) Spec() world.Spec {
 	return s
 }
 
+// Asks is whom the tool asks, and how, if it is ask; nil: it asks no model.
+func (t Tool) Asks() *tools.AskOptions {
+	o, _ := t.Options.(*tools.AskOptions)
+	return o
+}
+
+// asked is whom the tools ask that ask models, by their places.
+func (t Task) asked() map[int]*tools.AskOptions {
+	out := map[int]*tools.AskOptions{}
+	for i, tool := range t.Tools {
+		if o := tool.Asks(); o != nil {
+			out[i] = o
+		}
+	}
+	return out
+}
+
+// AskRoom is how many tokens the longest question to a model has with its answer, of those that tools ask; 0: none asks
+// it.
+func (t Task) AskRoom(model string) int {
+	room := 0
+	for _, o := range t.asked() {
+		if o.Model == model {
+			room = max(room, o.Context)
+		}
+	}
+	return room
+}
+
+// asksModels checks whom the tools of the task ask.
+func (d decoder) asksModels(r *Recipe) {
+	asked := r.Task.asked()
+	for _, i := range slices.Sorted(maps.Keys(asked)) {
+		name := asked[i].Model
+		m, known := r.Models[name]
+		accepted := append([]string{PolicyModel}, r.ModelNames()...)
+		var problem error
+		switch {
+		case name == PolicyModel:
+			for k := range r.Stages {
+				if st := &r.Stages[k]; !st.Skip && r.Models[st.Learner()].Logits != "" {
+					problem = fmt.Errorf("stage %s draws by a sum of logits, and one model is asked; accepted: a model of [models] with path", st.Name)
+				}
+			}
+		case !known:
+			problem = hint.With(fmt.Errorf("there is no such model%s", settings.DidYouMean(name, accepted, "")), "a table [models.%s] with path = \"FOLDER\"; or ask policy", "expert")
+		case name == ReferenceModel:
+			problem = errors.New("the reference is asked for log-probs; accepted: policy, or a model of a name of its own with path")
+		case m.Path == "":
+			problem = errors.New("evaluations before and after every stage ask it too, while it changes as the run goes on; accepted: policy, or a model of [models] with path")
+		case m.Head:
+			problem = errors.New("a model with a head scores, and does not answer; accepted: one without head")
+		case m.Prompt != "":
+			problem = errors.New("it reads the question alone; take prompt out of [models." + name + "]")
+		}
+		if at := (settings.Path{"task", "tool", strconv.Itoa(i), "options", "model"}); problem != nil {
+			d.Fail(at, "%s = %q: %w", d.Name(at), name, problem)
+		}
+	}
+}
+
 // Specs are those of the tool, or of the tools of a server, which are known once they are listed.
 func (t Tool) Specs() []world.Spec {
 	if !t.Served() {
@@ -117,7 +180,7 @@ func (t Task) TurnFacts() []string {
 		return e.TurnFacts()
 	}
 	if len(t.Tools) > 0 {
-		return world.CallFacts()
+		return world.CallFacts(t.Specs()...)
 	}
 	return t.World.Facts
 }
@@ -286,6 +349,8 @@ func (d decoder) shown(task *Task, tool Tool, at settings.Path) {
 	case tool.Shown == "":
 	case task.Demonstrator() == nil:
 		d.Fail(at, "%s needs a task with demonstrations, which %s does not have: an sft stage on rows imitates calls that stand in their messages", d.Name(at), task.label())
+	case tool.Asks() != nil:
+		d.Fail(at, "%s does not go with ask: there is no model to ask yet where demonstrations are made", d.Name(at))
 	case !tool.Spec().Pure:
 		d.Fail(at, "%s needs a tool that is pure, and %s is not: a run that is resumed would call it again for the same demonstrations", d.Name(at), tool.Tool)
 	case tool.Spec().Text == "":

@@ -23,6 +23,7 @@ import (
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/rl/world/outside"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -50,6 +51,24 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 		return nil
 	}
 	return out
+}
+
+// Asking is o with tools that ask those that who finds; without such tools it is o.
+func (o *Opened) Asking(who func(tools.AskOptions) (tools.Answerer, error)) (*Opened, error) {
+	out := *o
+	out.Tools = slices.Clone(o.Tools)
+	var err error
+	for i, t := range out.Tools {
+		out.Tools[i] = world.Changed(t, func(t world.Tool) world.Tool {
+			a, asks := t.(tools.Ask)
+			if !asks || err != nil {
+				return t
+			}
+			a.Answer, err = who(a.AskOptions)
+			return a
+		})
+	}
+	return &out, err
 }
 
 // openTools makes the tools of a task, and tries them on its first rows.

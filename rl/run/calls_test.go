@@ -95,6 +95,7 @@ func TestCallJournal(t *testing.T) {
 	t.Run("longer", func(t *testing.T) { callsLonger(t, run) })
 	t.Run("longer, killed", func(t *testing.T) { killedLonger(t, run) })
 	t.Run("python", func(t *testing.T) { callsPython(t, run) })
+	t.Run("ask", callsModels)
 }
 
 // calling runs a recipe whose policy calls a tool, in a folder.

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -77,11 +78,20 @@ type Parts struct {
 // NewCollector draws the completions of a run's policy and judges them by its task. journal remembers calls of
 // tools; nil: nobody does.
 func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer, journal func(key random.Key, greedy bool) world.Journal) (*rollout.Collector, error) {
+	o, err := o.Asking(func(a tools.AskOptions) (tools.Answerer, error) {
+		m, err := c.Judge(a.Model)
+		if err != nil {
+			return nil, err
+		}
+		return panel.Answerer(m, a, o.Recipe.Seed), nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: o.Source.Verify, Panel: c.Panel, Episodes: o.Episodes(renderer, o.Recipe.Seed, journal)}
 	if len(o.Recipe.Judges()) > 0 {
 		out.Judges = &panel.Panel{Models: c.Judge, Seed: o.Recipe.Seed}
 	}
-	var err error
 	if task := &o.Recipe.Task; task.Verifier != "" {
 		out.Asks, err = verify.New(task.Verifier, task.Options)
 	}

@@ -65,7 +65,8 @@ type Spec struct {
 	Pure  bool            // equal calls of a session after equal ones have equal answers, and change nothing outside of it
 	// Effects says that calls change something outside of the session, so that none is made twice.
 	Effects bool
-	Leaves  string // the column of a row that its sessions leave, see [Leaver]; "": they leave nothing
+	Leaves  string  // the column of a row that its sessions leave, see [Leaver]; "": they leave nothing
+	Price   float64 // of a call; 0: it costs nothing
 }
 
 // Journal remembers what tools that are not pure answered in an episode.
@@ -120,6 +121,14 @@ func Named(t Tool, name string) Tool {
 		return t
 	}
 	return named{t, name}
+}
+
+// Changed is a tool with what do makes of it; one that was [Named] keeps its name.
+func Changed(t Tool, do func(Tool) Tool) Tool {
+	if n, is := t.(named); is {
+		return named{do(n.Tool), n.name}
+	}
+	return do(t)
 }
 
 type named struct {

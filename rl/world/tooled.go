@@ -18,7 +18,8 @@ import (
 // it is judged, and the episode is over. So is one that a limit of tokens cut off, none of whose calls are
 // made.
 //
-// Facts of a turn are [FactCalls], the number of its calls, and [FactFailed], how many of them were mistakes.
+// Facts of a turn are [FactCalls], the number of its calls, and [FactFailed], how many of them were mistakes; where
+// a tool has a price, [FactPrice] too, that of the calls that were made.
 // The reward of the answer is its score, and that of every other turn is 0. The situation of a turn is
 // what was called before it and what came of it.
 type Tooled struct {
@@ -48,10 +49,26 @@ type Tooled struct {
 const (
 	FactCalls  = "calls"
 	FactFailed = "calls_failed"
+	FactPrice  = "price"
 )
 
-// CallFacts are all of them.
-func CallFacts() []string { return []string{FactCalls, FactFailed} }
+// CallFacts are those of a world with tools.
+func CallFacts(tools ...Spec) []string {
+	facts := []string{FactCalls, FactFailed}
+	if slices.ContainsFunc(tools, func(s Spec) bool { return s.Price > 0 }) {
+		facts = append(facts, FactPrice)
+	}
+	return facts
+}
+
+// facts are those of a turn.
+func (e *tooledEpisode) facts(calls, failed int, price float64) map[string]float64 {
+	all := map[string]float64{FactCalls: float64(calls), FactFailed: float64(failed), FactPrice: price}
+	if !slices.Contains(CallFacts(e.specs...), FactPrice) {
+		delete(all, FactPrice)
+	}
+	return all
+}
 
 // Specs are those of tools.
 func Specs(tools []Tool) []Spec {
@@ -93,8 +110,7 @@ func (w Tooled) Refused(t Turn) Reply {
 			said[i] = Unread
 		}
 	}
-	n := float64(len(calls))
-	return Reply{Messages: e.messages(said), Facts: map[string]float64{FactCalls: n, FactFailed: n}}
+	return Reply{Messages: e.messages(said), Facts: e.facts(len(calls), len(calls), 0)}
 }
 
 // Begin implements [World]. It says nothing more than the question.
@@ -149,14 +165,17 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 			return Reply{}, err
 		}
 		v := verify.Guard(func() verify.Verdict { return e.Judge(row, t.Text, !t.Cut) })
-		return Reply{Reward: v.Score, State: "answered", Facts: map[string]float64{FactCalls: 0, FactFailed: 0}, Verdict: &v}, nil
+		return Reply{Reward: v.Score, State: "answered", Facts: e.facts(0, 0, 0), Verdict: &v}, nil
 	}
 	var said []string
-	failed := 0
+	failed, price := 0, 0.0
 	for n, c := range calls {
 		a, err := e.answer(ctx, c, t.At, n+1)
 		if err != nil {
 			return Reply{}, err
+		}
+		if c.Mistake == "" {
+			price += e.specs[e.tool(c.Tool)].Price
 		}
 		if a.Failed && e.Mistake != "" {
 			a.Text = e.Mistake
@@ -176,7 +195,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 	return Reply{
 		Messages: e.messages(said),
 		State:    e.state,
-		Facts:    map[string]float64{FactCalls: float64(len(calls)), FactFailed: float64(failed)},
+		Facts:    e.facts(len(calls), failed, price),
 	}, nil
 }
 
