@@ -293,10 +293,17 @@ func saidIn(l record.Completion) string {
 	}
 	b.WriteString(terminal.Count(n, "turn", ""))
 	n = 0
-	for _, t := range l.Turns {
+	for i, t := range l.Turns {
 		text := terminal.Line(t.Text, shownWidth)
 		if t.By != record.ByPolicy {
-			fmt.Fprintf(&b, "\n           %s: %s", cmp.Or(t.Role, t.By), text)
+			var tools []string
+			for _, c := range record.Answers(l.Turns, i) {
+				tools = append(tools, terminal.Line(c.Tool, shownWidth))
+				if c.Failed {
+					tools[len(tools)-1] += ", a mistake"
+				}
+			}
+			fmt.Fprintf(&b, "\n           %s: %s", cmp.Or(strings.Join(tools, "; "), t.Role, t.By), text)
 			continue
 		}
 		n++

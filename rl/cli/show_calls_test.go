@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,6 +61,15 @@ stage rl, after its last step, held-out completion 0
 	}
 	if code, out, _ := rlzero(t, "show", dir, "--calls", "--failed", "--json"); code != 0 || strings.Count(out, "\n") != 4 || !strings.Contains(out, `"fault":"out of cards"`) {
 		t.Errorf("%d, %s", code, out)
+	}
+	line, err := json.Marshal(record.Completion{Step: 1, Stage: "rl", Turns: []record.Turn{{By: record.ByPolicy, Text: "now", Calls: []record.Called{{Tool: "python"}, {Tool: "mail", Failed: true}}},
+		{By: record.ByWorld, Role: "tool", Text: "45"}, {By: record.ByWorld, Role: "tool", Text: "no such name"}, {By: record.ByPolicy, Text: "done"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(record.CompletionsFile, string(line)+"\n")
+	if code, out, stderr := rlzero(t, "show", dir, "--step", "1", "--group", "0"); code != 0 || !strings.Contains(out, "turn 1: now\n           python: 45\n           mail, a mistake: no such name\n       turn 2: done") {
+		t.Errorf("%d, %s%s", code, out, stderr)
 	}
 	for _, flags := range [][]string{{"--failed"}, {"--calls", "--step", "3"}} {
 		if code, _, _ := rlzero(t, append([]string{"show", dir}, flags...)...); code != exitUsage {

@@ -638,6 +638,11 @@ func TestTree(t *testing.T) {
 	if b.Eval("[...document.querySelectorAll('#made li b')].map((e) => e.textContent)", &heads); !slices.Equal(heads, []string{"pairs-31"}) {
 		t.Errorf("a made row without columns is shown as %q", heads)
 	}
+	visit(b, "#/run/sums-1/completions?step=30&group=2")
+	var said []string
+	if b.Eval("[...document.querySelector('.turns').querySelectorAll('b')].map((e) => e.textContent)", &said); !slices.Equal(said, []string{"policy", "calculator, a mistake", "policy"}) {
+		t.Errorf("an episode that calls a tool is one of %q", said)
+	}
 	quiet(t, b, "the tree")
 }
 

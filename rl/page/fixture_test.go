@@ -85,7 +85,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 				}
 				l := line(step, g, s, fmt.Sprintf("%d + 7 >", g), text, verdict)
 				if g == 2 && step%10 == 0 { // an episode; in every step they would not fit into one file
-					turns, _ := json.Marshal([]object{{"by": "policy", "text": "6", "tokens": 2, "read": 3, "reward": 0.25}, {"by": "world", "text": hostile[(step+s)%len(hostile)]}, {"by": "policy", "text": text, "tokens": 2}})
+					turns, _ := json.Marshal([]object{{"by": "policy", "text": "6", "tokens": 2, "read": 3, "reward": 0.25, "calls": []object{{"tool": "calculator", "args": object{"expression": "6"}, "failed": true}}}, {"by": "world", "text": hostile[(step+s)%len(hostile)]}, {"by": "policy", "text": text, "tokens": 2}})
 					l = strings.TrimSuffix(strings.TrimSpace(l), "}") + `,"turns":` + string(turns) + "}\n"
 				}
 				if g == 3 && step%10 == 0 { // a tree of which two completions share a fork, and a seat

@@ -99,6 +99,34 @@ type Turn struct {
 	Reward float64            `json:"reward,omitempty"` // of the policy: what the world paid
 	State  string             `json:"state,omitempty"`  // after it
 	Facts  map[string]float64 `json:"facts,omitempty"`  // that the world tells about it
+	Calls  []Called           `json:"calls,omitempty"`  // of the policy: its calls of tools; what the world says next answers them
+}
+
+// Called is a call of a tool in a turn.
+type Called struct {
+	Tool   string          `json:"tool"`             // its name
+	Args   json.RawMessage `json:"args,omitempty"`   // its arguments, an object; absent: they cannot be read
+	Failed bool            `json:"failed,omitempty"` // it was a mistake, which its answer explains
+}
+
+// Answers are the calls that a line of an episode answers: one, where each call has an answer of its own. at is the
+// place of what the world said.
+func Answers(turns []Turn, at int) []Called {
+	from, to := at, at // of what the world said to one turn
+	for from > 0 && turns[from-1].By == ByWorld {
+		from--
+	}
+	for to < len(turns) && turns[to].By == ByWorld {
+		to++
+	}
+	if from == 0 || turns[at].By != ByWorld {
+		return nil
+	}
+	calls := turns[from-1].Calls
+	if len(calls) == to-from {
+		return calls[at-from : at-from+1]
+	}
+	return calls
 }
 
 // Verdicts are those that a completion can have, in the order of Step.Counts.

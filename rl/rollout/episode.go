@@ -215,6 +215,7 @@ func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int,
 	reply, broken := e.tell(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended(), At: number})
 	if broken == nil {
 		s.Turn.Reward, s.Turn.State, s.Turn.Facts, s.Turn.Reply = reply.Reward, reply.State, reply.Facts, reply.Messages
+		s.Turn.Calls = reply.Calls
 		switch {
 		case reply.Verdict != nil:
 			e.verdict = *reply.Verdict

@@ -53,6 +53,7 @@ type Turn struct {
 	State  string             `json:",omitempty"` // that it leads to: equal texts in a group are equal situations
 	Facts  map[string]float64 `json:",omitempty"` // by name; finite
 	Reply  []world.Message    `json:",omitempty"` // what the world said
+	Calls  []world.Called     `json:",omitempty"` // of tools, that it made
 }
 
 // Limit is what ended an episode that the world did not end.

@@ -263,10 +263,19 @@ func turnsOf(g *rollout.Group, sample int) []record.Turn {
 			out[own].Read = len(s.IDs)
 		case s.Turn != nil:
 			own = len(out)
-			out = append(out, record.Turn{By: record.ByPolicy, Text: s.Turn.Text, Tokens: len(s.IDs), Reward: s.Turn.Reward, State: s.Turn.State, Facts: s.Turn.Facts})
+			out = append(out, record.Turn{By: record.ByPolicy, Text: s.Turn.Text, Tokens: len(s.IDs), Reward: s.Turn.Reward, State: s.Turn.State, Facts: s.Turn.Facts, Calls: calledIn(s.Turn)})
 			others(s.Turn.At)
 			said(s.Turn.Reply)
 		}
+	}
+	return out
+}
+
+// calledIn are the calls of a turn.
+func calledIn(t *rollout.Turn) []record.Called {
+	var out []record.Called
+	for _, c := range t.Calls {
+		out = append(out, record.Called(c))
 	}
 	return out
 }

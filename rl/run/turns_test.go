@@ -129,6 +129,15 @@ func loggedEpisodes(t *testing.T, dir string) (calls int) {
 				if turn.Facts["calls"] > turn.Facts["calls_failed"] {
 					calls++
 				}
+				wrong := 0.0
+				for _, made := range turn.Calls {
+					if made.Failed {
+						wrong++
+					}
+				}
+				if float64(len(turn.Calls)) != turn.Facts["calls"] || wrong != turn.Facts["calls_failed"] {
+					t.Errorf("step %d, group %d, sample %d: calls %+v, facts %v", c.Step, c.Group, c.Sample, turn.Calls, turn.Facts)
+				}
 				own, read, last = own+turn.Tokens, read+turn.Read, turn.Text
 				texts = append(texts, turn.Text)
 			}

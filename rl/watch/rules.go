@@ -38,6 +38,8 @@ var rules = []rule{
 		"Read the completions that are paid and wrong, and run rlzero audit RUN", rewardWithoutAccuracy},
 	{"truth_falls", Warning, "the reward rises and the truth, which is not paid, falls: the policy has learned to give what the judge, or the model that pays, takes for right",
 		"Read the completions that are paid: rlzero judge RUN tells which the judge takes for right. Stop where the truth was highest, teach the judge such answers ([[stage.make]]), or hold the policy near its start by a KL term", truthFalls},
+	{"calls_fall", Warning, "the policy calls its tools less and earns less than it did when it called them: it has lost how to use them",
+		"Read the completions of the steps with the most calls, and of now: rlzero show RUN. Then lower the learning rate, hold the policy near its start by a KL term, or pay less against calls", callsFall},
 	{"paid_template", Warning, "different problems are paid for answers of one pattern",
 		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
 	{"entropy_collapse", Warning, "the policy has stopped exploring before it learned, or has lost what it had learned",
@@ -154,6 +156,21 @@ func truthFalls(h *history) (facts, bool) {
 	}
 	return facts{fmt.Sprintf("the mean reward rose from %s to %s", figure(h.then.mean), figure(reward.mean)),
 		fmt.Sprintf("meanwhile the truth fell from %s to %s", figure(top.mean), figure(truth.mean))}, true
+}
+
+// callsFall: calls against the steps with the most of them, and the reward against those with the highest. Both falls
+// have to be clear, as in truthFalls.
+func callsFall(h *history) (facts, bool) {
+	const left = 0.5 // of the calls
+	calls, ok := h.last("rollout/calls_mean", window)
+	most, ok2 := h.tops["rollout/calls_mean"]
+	reward, ok3 := h.last("reward/mean", window)
+	top, ok4 := h.tops["reward/mean"]
+	if !ok || !ok2 || !ok3 || !ok4 || calls.mean > left*most.mean || reward.mean >= top.mean || reward.errors(top) <= 4 {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("calls of an episode fell from %s to %s", figure(most.mean), figure(calls.mean)),
+		fmt.Sprintf("the mean reward fell from %s to %s", figure(top.mean), figure(reward.mean))}, true
 }
 
 // alike says whether the policy has stopped exploring, and against what.

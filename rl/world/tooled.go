@@ -110,7 +110,11 @@ func (w Tooled) Refused(t Turn) Reply {
 			said[i] = Unread
 		}
 	}
-	return Reply{Messages: e.messages(said), Facts: e.facts(len(calls), len(calls), 0)}
+	made := make([]Called, len(calls))
+	for i, c := range calls {
+		made[i] = Called{c.Tool, c.Args, true}
+	}
+	return Reply{Messages: e.messages(said), Facts: e.facts(len(calls), len(calls), 0), Calls: made}
 }
 
 // Begin implements [World]. It says nothing more than the question.
@@ -168,6 +172,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 		return Reply{Reward: v.Score, State: "answered", Facts: e.facts(0, 0, 0), Verdict: &v}, nil
 	}
 	var said []string
+	var made []Called
 	failed, price := 0, 0.0
 	for n, c := range calls {
 		a, err := e.answer(ctx, c, t.At, n+1)
@@ -186,7 +191,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 		if a.Failed {
 			failed++
 		}
-		said = append(said, a.Text)
+		said, made = append(said, a.Text), append(made, Called{c.Tool, c.Args, a.Failed})
 		e.state += "\n" + c.Tool + string(c.Args) + " = " + a.Text
 	}
 	if len(e.state) > maxState {
@@ -196,6 +201,7 @@ func (e *tooledEpisode) Step(ctx context.Context, t Turn) (Reply, error) {
 		Messages: e.messages(said),
 		State:    e.state,
 		Facts:    e.facts(len(calls), failed, price),
+		Calls:    made,
 	}, nil
 }
 

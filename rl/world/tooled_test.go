@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -103,6 +104,7 @@ func TestTooled(t *testing.T) {
 		Messages: []Message{{User, "a\nno\nthe call has no end; accepted: </echo>"}},
 		Facts:    map[string]float64{"calls": 3, "calls_failed": 2},
 		State:    "asked\necho{\"text\":\"a\"} = a\necho{\"text\":\"no\"} = no\necho = the call has no end; accepted: </echo>",
+		Calls:    []Called{{"echo", json.RawMessage(`{"text":"a"}`), false}, {"echo", json.RawMessage(`{"text":"no"}`), true}, {"echo", nil, true}},
 	}
 	if err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, %v", r, err)
@@ -119,9 +121,39 @@ func TestTooled(t *testing.T) {
 	if _, err = begun(w).Step(t.Context(), Turn{Text: "<echo>break</echo>"}); err == nil || !strings.Contains(err.Error(), "tool echo: out of paper") {
 		t.Errorf("a tool that breaks: %v", err)
 	}
+	if r := w.Refused(Turn{Text: "<echo>a</echo>"}); !reflect.DeepEqual(r.Calls, []Called{{"echo", json.RawMessage(`{"text":"a"}`), true}}) {
+		t.Errorf("a turn that is refused: %+v", r)
+	}
 	w.Mistake = "?"
 	if r, err = begun(w).Step(t.Context(), Turn{Text: "<echo>no</echo><echo>a</echo><echo>"}); err != nil || r.Messages[0].Text != "?\na\n?" {
 		t.Errorf("without reasons: %+v, %v", r, err)
+	}
+}
+
+// priced is a tool of which a call costs something.
+type priced struct{ echo }
+
+func (p priced) Spec() Spec {
+	s := p.echo.Spec()
+	s.Name, s.Price = "dear", 0.25
+	return s
+}
+
+// TestPrice: a turn costs what its calls do that are made, mistakes of the tool among them; where nothing has a
+// price there is no such fact.
+func TestPrice(t *testing.T) {
+	w := Tooled{Tools: []Tool{echo{}, priced{}}, Judge: func(verify.Problem, string, bool) verify.Verdict { return verify.Accept("", "", "") }}
+	for text, want := range map[string]float64{"<dear>a</dear><echo>b</echo><dear>no</dear><dear>": 0.5, "<echo>b</echo>": 0, "7": 0} {
+		e, _, err := w.Begin(t.Context(), verify.Problem{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := e.Step(t.Context(), Turn{Text: text}); err != nil || r.Facts[FactPrice] != want || len(r.Facts) != 3 {
+			t.Errorf("%s: %+v, %v, want a price of %v", text, r.Facts, err, want)
+		}
+	}
+	if facts := CallFacts(Specs(w.Tools)...); !slices.Equal(facts, []string{"calls", "calls_failed", "price"}) || len(CallFacts(Specs(w.Tools[:1])...)) != 2 {
+		t.Errorf("%v", facts)
 	}
 }
 

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
@@ -78,12 +79,20 @@ type Reply struct {
 	State    string             // equal texts are equal situations of a problem; "": the world does not say
 	Facts    map[string]float64 // numbers about the turn, by name; all finite
 	Verdict  *verify.Verdict    // the episode is over; nil: it goes on
+	Calls    []Called           // of tools, that the turn made, in their order
 
 	// Of a Table alone. Reward and Facts are of the turn that was taken; the messages and the state are
 	// for the next one.
 	Seat     string                    // that reads the messages and takes the next turn
 	Question string                    // that the seat is asked in place of the problem's, before its first turn; "": the problem's own
 	Verdicts map[string]verify.Verdict // of all seats: the episode is over; nil: it goes on
+}
+
+// Called is a call of a tool in a turn.
+type Called struct {
+	Tool   string
+	Args   json.RawMessage // a JSON object; nil: they cannot be read
+	Failed bool            // it was a mistake, which its answer explains
 }
 
 // Roles of messages.

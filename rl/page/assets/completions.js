@@ -152,8 +152,17 @@ R.answers = function (lines, tokens, params, judgements = []) {
 };
 
 // conversation is an episode in one column: the turns of the policy, and further in what answered them.
-const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map((t) => R.h("li", { class: t.by === "policy" ? "policy" : "world" },
-  R.h("b", {}, t.role || t.by), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
+const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map((t, i) => R.h("li", { class: t.by === "policy" ? "policy" : "world" },
+  R.h("b", {}, answers(turns, i).map((c, n) => [n ? "; " : null, R.plain(c.tool), c.failed ? R.h("span", { class: "mistake" }, ", a mistake") : null]), answers(turns, i).length ? null : t.role || t.by), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
+
+// answers are the calls that a turn of the world answers: one, where each call has an answer of its own.
+function answers(turns, at) {
+  let from = at, to = at;
+  while (from > 0 && turns[from - 1].by === "world") from--;
+  while (to < turns.length && turns[to].by === "world") to++;
+  const calls = (turns[at].by === "world" && from > 0 && turns[from - 1].calls) || [];
+  return calls.length === to - from ? calls.slice(at - from, at - from + 1) : calls;
+}
 
 // copyRow puts a completion on the clipboard as a line that rlzero verify --in reads.
 function copyRow(o) {
