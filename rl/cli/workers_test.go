@@ -149,6 +149,38 @@ func (c cores) Caps() gpu.Caps {
 
 func init() { gpu.Register(coresBackend{}) }
 
+// TestWorkersOfAsking: episodes in which a policy asks itself have the same logs whoever draws their turns, also drawn
+// ahead: what is asked is answered where the run is.
+func TestWorkersOfAsking(t *testing.T) {
+	train := func(dir string, flags []string, sets ...string) string {
+		t.Helper()
+		args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
+		for _, set := range append(sets, "task.settings.terms=2", "task.eval_problems=3", "task.eval_samples=2") {
+			args = append(args, "--set", set)
+		}
+		if code, _, stderr := rlzero(t, append(args, "calculator-tiny")...); code != 0 {
+			t.Fatalf("%v: exit code %d, %s", flags, code, stderr)
+		}
+		return logsOf(t, dir)
+	}
+	from := filepath.Join(t.TempDir(), "calls") // a model that has learned to call a tool of this name
+	train(from, nil, "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=48", `task.tool=[{tool = "calculator", name = "ask", options = {digits = 2}, shown = "{id}"}]`,
+		"stage.warm-up.batch_size=16", "stage.warm-up.hold_steps=55", "stage.warm-up.decay_steps=5", "stage.warm-up.test_every=99", "stage.warm-up.optimizer.lr=0.01", "stage.rl.skip=true")
+	for _, lag := range []string{"0", "1"} {
+		want := ""
+		for _, flags := range [][]string{nil, {"--workers", "local:1", "--audit", "1"}, {"--workers", "local:2", "--audit", "0.5"}, {"--workers", "local:5"}} {
+			got := train(filepath.Join(t.TempDir(), "run"), flags, "model.path="+from, "stage.warm-up.skip=true", `task.tool=[{tool = "ask", options = {model = "policy", context = 40, max_tokens = 3, temperature = 1.0}}]`,
+				"stage.rl.prompts_per_step=3", "stage.rl.group_size=4", "stage.rl.steps=2", "stage.rl.eval_every=0", "stage.rl.algorithm.weight=tis", "stage.rl.lag="+lag)
+			if want == "" {
+				want = got
+			}
+			if got != want || strings.Count(got, `"calls":[{"tool":"ask"`) < 10 {
+				t.Errorf("lag %s, %v: the run has other bytes than without workers, or asks little", lag, flags)
+			}
+		}
+	}
+}
+
 // TestWorkerOfOtherNumerics: a worker whose completions would be others is refused before the
 // run, in each mode, and not as one that draws wrongly.
 func TestWorkerOfOtherNumerics(t *testing.T) {

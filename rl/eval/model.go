@@ -192,16 +192,19 @@ func (r Report) Table() string {
 	return b.String()
 }
 
-// counted adds up the completions of an evaluation, the most likely ones included,
-// for o.Progress.
-func (o Options) counted(problems int) func(int) {
+// counted adds up the completions of an evaluation, the most likely ones and those of trees included, for o.Progress;
+// leaves are those of a tree.
+func (o Options) counted(problems, leaves int) func(int) {
 	if o.Progress == nil {
 		return nil
 	}
-	done := 0
+	done, all := 0, problems*(o.N+1+leaves)
 	return func(n int) {
-		done = min(done+n, problems*(o.N+1)) // an episode asks once for each of its turns
-		o.Progress(done, problems*(o.N+1))
+		if done == all { // an episode asks once for each of its turns, and who begins apart asks for a token first
+			return
+		}
+		done = min(done+n, all)
+		o.Progress(done, all)
 	}
 }
 
@@ -290,7 +293,11 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.Params.MaxTokens = min(cmp.Or(o.Params.MaxTokens, drawn), drawn)
-	options := sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: max(longest+drawn, asked), Finished: o.counted(len(problems))}
+	leaves := 0 // of a tree
+	if o.Tree != nil {
+		leaves = opened.Recipe.Stages[stage].LargestGroup()
+	}
+	options := sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: max(longest+drawn, asked), Finished: o.counted(len(problems), leaves)}
 	if e.Collector.Episodes != nil || o.Tree != nil {
 		options.Prefixes = sample.EveryPage
 	}
