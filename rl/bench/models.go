@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ type modelUse struct {
 	judge  string // options of a verifier "judge" called says; "": there is none
 	method string // keys of the stage's algorithm
 
+	leaves   bool // the model is one of a folder, and is measured where it leaves the device beside where it stays
 	left     bool // a step with it is not measured
 	together bool // questions to its judge are, see ofModels.together
 }
@@ -37,8 +39,14 @@ func modelUses() []modelUse {
 		{name: "a teacher's log-probs", models: "[models.other]\ncopy = \"policy\"\n", reward: "random", method: "penalty = \"0.001*square(logp - other)/2\"\n"},
 		{name: "a head as judge", models: "[models.other]\ncopy = \"policy\"\nhead = true\n", before: trainsHead, reward: "random + 0.001*says", judge: `read = "head"`},
 		{name: "the probabilities of two answers", models: "[models.other]\ncopy = \"policy\"\n", reward: "random + 0.001*says", judge: asksTwo},
+		{name: "a teacher that leaves", models: ofFolder("MODEL", "phase"), reward: "random", method: "penalty = \"0.001*square(logp - other)/2\"\n", leaves: true},
 		{name: "influences of tokens", reward: "random", method: "advantage = \"a = reward - group_mean(reward); a*(1 + 0.001*influence(reward))\"\n"},
 	}
+}
+
+// ofFolder is a model of a folder that is on the device as resident says.
+func ofFolder(path, resident string) string {
+	return fmt.Sprintf("[models.other]\npath = %q\nresident = %q\n", filepath.ToSlash(path), resident)
 }
 
 // trainsHead is a stage that trains a head: without one before it, a head of zeros would be refused.
@@ -156,13 +164,16 @@ func (o ofModels) open(u modelUse) (*loop, func(), error) {
 
 // measure measures a use beside the step without one.
 func (o ofModels) measure(ctx context.Context, plain *loop, u modelUse) error {
+	if u.leaves {
+		return o.leaving(ctx, u)
+	}
 	l, closed, err := o.open(u)
 	if err != nil {
 		return err
 	}
 	defer closed()
 	if !u.left {
-		err = l.against(ctx, o.Bench, plain, o.what(u))
+		err = l.against(ctx, o.Bench, plain, o.what(u), "without", "")
 	}
 	if err != nil || !u.together {
 		return err
@@ -170,8 +181,58 @@ func (o ofModels) measure(ctx context.Context, plain *loop, u modelUse) error {
 	return l.together(ctx, o.Bench, o.together())
 }
 
-// against measures a step beside one without another model.
-func (l *loop) against(ctx context.Context, b Bench, plain *loop, what string) error {
+// leaving measures a step whose teacher leaves the device outside of its phase beside one whose teacher stays, and says how
+// long it takes to come back.
+func (o ofModels) leaving(ctx context.Context, u modelUse) error {
+	if o.preset.Model.Path == "" {
+		o.skip("models", o.what(u), "what leaves comes back from a folder: give one with --from")
+		return nil
+	}
+	open := func(resident string) (*loop, func(), error) {
+		u.models = ofFolder(o.preset.Model.Path, resident)
+		return o.open(u)
+	}
+	stays, closed, err := open("always")
+	if err != nil {
+		return err
+	}
+	defer closed()
+	leaves, closed, err := open("phase")
+	if err != nil {
+		return err
+	}
+	defer closed()
+	back, err := leaves.comesBack()
+	if err != nil {
+		return err
+	}
+	return leaves.against(ctx, o.Bench, stays, o.what(u), "where it stays", fmt.Sprintf("it comes back in %.3g s", back))
+}
+
+// comesBack is how many seconds longer a teacher takes to score two tokens after another phase than after its own.
+func (l *loop) comesBack() (float64, error) {
+	views := []rollout.View{{IDs: []int{0, 1, 0}, Spans: []rollout.Span{{From: 1, To: 3}}, Temperature: 1}}
+	score := func() error { _, err := l.cast.Supply("other", views); return err }
+	away := func() error { _, err := l.cast.Policy.Forward(views); return err }
+	if err := errors.Join(score(), away()); err != nil { // the first ones compile
+		return 0, err
+	}
+	var longer []float64
+	for range modelTurns {
+		if err := away(); err != nil {
+			return 0, err
+		}
+		times, err := inTurns(1, 0, score, score)
+		if err != nil {
+			return 0, err
+		}
+		longer = append(longer, times[0][0]-times[1][0])
+	}
+	return median(longer), nil
+}
+
+// against measures a step beside another one, which baseline names.
+func (l *loop) against(ctx context.Context, b Bench, plain *loop, what, baseline, detail string) error {
 	step := func(l *loop) func() error {
 		return func() error { _, err := l.step(ctx); return err }
 	}
@@ -183,7 +244,8 @@ func (l *loop) against(ctx context.Context, b Bench, plain *loop, what string) e
 		return err
 	}
 	r := result(b.Device, "models", what, median(times[0]), "s")
-	r.inTurnsWith("without", times[0], times[1])
+	r.inTurnsWith(baseline, times[0], times[1])
+	r.Detail = detail
 	b.Emit(r)
 	return nil
 }

@@ -234,8 +234,9 @@ func TestGrowthSteps(t *testing.T) {
 	}
 }
 
-// TestStepOfPath: the recipe of a file starts from the model that its path means.
-func TestStepOfPath(t *testing.T) {
+// startFolder is the folder of a small model that plays countdown.
+func startFolder(t *testing.T) string {
+	t.Helper()
 	sets := []string{"model.layers=1", "model.width=24", "model.heads=1", "model.head_dim=24", "model.mlp=48"}
 	r, err := recipe.Load("countdown-tiny", sets)
 	if err != nil {
@@ -251,11 +252,17 @@ func TestStepOfPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	maps.DeleteFunc(files, func(name string, _ func(io.Writer) error) bool { return strings.Contains(name, "/") }) // of the trainer
-	dir := t.TempDir()
-	folder, file := filepath.Join(dir, "start"), filepath.Join(dir, "mine.toml")
+	folder := filepath.Join(t.TempDir(), "start")
 	if err := store.WriteFolder(store.OS(), folder, files); err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// TestStepOfPath: the recipe of a file starts from the model that its path means.
+func TestStepOfPath(t *testing.T) {
+	folder := startFolder(t)
+	file := filepath.Join(t.TempDir(), "mine.toml")
 	text := "[model]\npath = " + strconv.Quote(folder) + "\n[task]\nname = \"countdown\"\n[[stage]]\nkind = \"rl\"\nprompts_per_step = 2\ngroup_size = 2\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

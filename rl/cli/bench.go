@@ -41,8 +41,10 @@ func benchCommand() *cli.Command {
             on another machine, the line says so
    models   seconds of such a step of --preset with a second model of the
             policy's size, in turns with the step without one: a teacher, a
-            head or two answers as judge, influences; and what a judge takes
-            that is asked about all completions of a step together
+            head or two answers as judge, influences; with --from, a teacher
+            that leaves the device outside of its phase, beside one that
+            stays; and what a judge takes that is asked about all
+            completions of a step together
    growth   seconds of such a step over lengths, group sizes, numbers of
             prompts and models, compared with what theory predicts from the
             first
