@@ -43,8 +43,11 @@ func shapeOf(family string, width, layers, heads, kv, mlp, vocab int, dtype hf.D
 func workloads() []workload {
 	const gib = 1 << 30
 	sampled := memory.Use{Positions: 80, TrainRows: 320, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Members: []memory.Member{{Kind: memory.Reference}}, Engine: &sample.Options{Sequences: 16, Context: 80}}
+	shared := sampled
+	shared.Shared = true
 	return []workload{
 		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), sampled, 0, false},
+		{"adapter, in phases", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), shared, 0, false},
 		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 0, false},
 		{"learner beside", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256,
 			Members: []memory.Member{{Kind: memory.Average, Learns: &memory.Learning{Optimizes: []learn.Rule{learn.AMSGrad}, ValueHead: true}}}}, 0, false},
@@ -172,7 +175,18 @@ func (w workload) run(dev gpu.Device) error {
 		return err
 	}
 	defer m.Close()
-	var options []learn.Option
+	var scratch *model.Scratch // nil: nothing is shared
+	if w.use.Shared {
+		plan, err := memory.Plan(w.config, dev.Caps(), w.use)
+		if err == nil {
+			scratch, err = model.NewScratch(dev, plan.Blocks)
+		}
+		if err != nil {
+			return err
+		}
+		defer scratch.Close()
+	}
+	options := []learn.Option{learn.In(scratch.Phase(memory.Training))}
 	if w.use.Recompute {
 		options = append(options, learn.Recompute)
 	}
@@ -181,7 +195,7 @@ func (w workload) run(dev gpu.Device) error {
 		return err
 	}
 	defer tr.Close()
-	seqs, err := w.sequences(m)
+	seqs, err := w.sequences(m, scratch.Phase(memory.Sampling))
 	if err != nil {
 		return err
 	}
@@ -257,7 +271,7 @@ func (w workload) open(dev gpu.Device) (*model.Model, error) {
 
 // sequences are four completions of 64 tokens (8 in the small case) of each of four prompts, or rows of imitation.
 // The engine stays open, as it does in a run.
-func (w workload) sequences(m *model.Model) ([]seq.Sequence, error) {
+func (w workload) sequences(m *model.Model, phase *model.Phase) ([]seq.Sequence, error) {
 	var seqs []seq.Sequence
 	if w.use.Engine == nil {
 		for i := range w.use.TrainRows / w.use.Positions {
@@ -269,7 +283,9 @@ func (w workload) sequences(m *model.Model) ([]seq.Sequence, error) {
 		}
 		return seqs, nil
 	}
-	e, err := sample.NewEngine(m, *w.use.Engine)
+	o := *w.use.Engine
+	o.Phase = phase
+	e, err := sample.NewEngine(m, o)
 	if err != nil {
 		return nil, err
 	}
