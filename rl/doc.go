@@ -14,6 +14,7 @@
 //	algo      methods as formulas: advantages, filters, losses
 //	algebra   formulas over models: what they are, and what they say
 //	panel     asks the judges of a run
+//	endpoint  asks a judge that another program of this machine serves
 //	cast      the models of a run, by name
 //	fleet     workers that draw the completions of a run, and how they are checked
 //	record    the logs of a run: their lines, writers and readers

@@ -120,6 +120,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero train --dry-run", ""},
 	{"rlzero train --page", ""},
 	{"rlzero train --replay RUN", ""}, // of a run with a journal or in order of arrival
+	{"rlzero serve", ""},              // serving.md runs it
 	{"rlzero train --resume --run DIR", "rlzero train --resume --run runs/grpo"},
 	{"rlzero train --resume --run DIR --set stage.rl.steps=400", "rlzero train --resume --run runs/grpo --set stage.rl.steps=3"},
 	{"rlzero train --set model.path=DIR --set model.lora.rank=16 RECIPE", "rlzero train --dry-run --set model.path=Qwen2.5-0.5B-Instruct --set model.lora.rank=16 --set task.data=problems.jsonl lora-math"},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/fixtures"
 )
 
 // TestKill drives the real program: killed with SIGKILL at random moments, also
@@ -147,6 +149,21 @@ func TestKill(t *testing.T) {
 			t.Fatalf("%d calls", n)
 		}
 		killed(t, calls, max(1, kills/4), rng, want, length)
+	})
+	t.Run("endpoint", func(t *testing.T) { // a judge that another process serves
+		server := program.run(t, "serve", fixtures.ChatModel(t), "--listen", "127.0.0.1:0")
+		address := regexp.MustCompile(`http://(127\.0\.0\.1:[0-9]+)`)
+		if !server.until(func() bool { return address.MatchString(server.shown()) }) {
+			t.Fatal(server.shown())
+		}
+		judged := program
+		judged.sets = []string{`models={far = {url = "` + address.FindStringSubmatch(server.shown())[1] + `"}}`, "stage.rl.reward=random + 0*right(task)", "stage.rl.truth=good", "stage.rl.group_size=4", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis", "stage.rl.max_not_scored=1",
+			`stage.rl.verifier=[{name = "good", verifier = "judge", options = {model = "far", source = "{question} {completion}", read = "[0-9]", votes = 2, temperature = 1.0, max_tokens = 6, context = 400}}]`}
+		want, length := judged.undisturbed(t)
+		if n := strings.Count(want["calls.jsonl"], "\n"); n < 100 || strings.Contains(want["calls.jsonl"], `"fault"`) || !strings.Contains(want["judgements.jsonl"], `"reading"`) {
+			t.Fatalf("%d answers:\n%.2000s", n, want["calls.jsonl"])
+		}
+		killed(t, judged, max(1, kills/4), rng, want, length)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		dir, p := program.interrupted(t, rng, length/2)

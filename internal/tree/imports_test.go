@@ -22,8 +22,8 @@ var layers = []string{
 	"rl/weights",
 	"model internal/llamacpp",
 	"gpu",
-	"rl/audit rl/page", // from here on no device and no model
-	"rl/panel",         // asks models, and knows none
+	"rl/audit rl/endpoint rl/page", // from here on no device and no model
+	"rl/panel",                     // asks models, and knows none
 	"rl/resolve rl/compare",
 	"rl/prompts rl/recipe rl/fleet",
 	"rl/chat rl/reward rl/tasks rl/metrics",
@@ -43,8 +43,8 @@ var never = []struct {
 	{"gpu gpu/* shaders shaders/* model model/* verify verify/* internal/*", "rl/*", "what runs are built of knows none"},
 	{"rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo", "rl/store rl/progress",
 		"stages return events; the run writes them down and shows them"},
-	{"rl/run rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/watch model model/* gpu gpu/* verify verify/*", "internal/web rl/page rl/serve rl/fleet/bus",
-		"training opens no socket: the command line alone puts a page or workers of other machines beside it"},
+	{"rl/run rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/watch model model/* gpu gpu/* verify verify/*", "internal/web rl/page rl/serve rl/fleet/bus rl/endpoint",
+		"training opens no socket: the command line alone puts a page, workers of other machines or a judge's address beside it"},
 	{". web rl/* model/* verify/*", "internal/browser internal/fixtures internal/llamacpp gpu/gputest model/internal/modeltest", "they are for tests"},
 }
 
@@ -81,7 +81,7 @@ var guardedImports = []struct {
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
 	{"net", "rl/fleet/bus rl/fleet/bus/internal/natsd internal/web", false, "they listen where the user said, on loopback by default; nothing else talks to a network"},
-	{"net/*", "internal/browser/inside rl/fleet/bus rl/page rl/serve internal/web", false, "likewise; net/url is no network; and a test's program in a browser gets its files by loopback"},
+	{"net/*", "internal/browser/inside rl/endpoint rl/fleet/bus rl/page rl/serve internal/web", false, "likewise, and a judge is asked at an address of this machine; net/url is no network; and a test's program in a browser gets its files by loopback"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or internal/random.At"},
 	{"crypto/rand", "rl/fleet rl/fleet/bus/internal/natsd internal/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, what a worker signs to come in, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},

@@ -10,21 +10,23 @@ import (
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // Cast is the models of a run.
 type Cast struct {
-	Policy    *Policy             // the member that is trained
-	Sampler   rollout.Sampler     // of the policy: Own, or workers that draw the same
-	Own       *Sampler            // on the policy's device
-	Panel     rollout.Panel       // judges completions elsewhere; nil: nobody does
-	Folder    string              // that the policy was read from; "": random weights
-	Sources   map[string][]string // folders and files that models of [models] were read from, by their names
-	members   []namedMember       // in the order of the roles, the policy first
-	headed    map[string]bool     // members with a head, by name
-	judges    map[string]*Judge   // members that judge, by name
+	Policy    *Policy                    // the member that is trained
+	Sampler   rollout.Sampler            // of the policy: Own, or workers that draw the same
+	Own       *Sampler                   // on the policy's device
+	Panel     rollout.Panel              // judges completions elsewhere; nil: nobody does
+	Folder    string                     // that the policy was read from; "": random weights
+	Sources   map[string][]string        // folders and files that models of [models] were read from, by their names
+	members   []namedMember              // in the order of the roles, the policy first
+	headed    map[string]bool            // members with a head, by name
+	judges    map[string]*Judge          // members that judge, by name
+	far       map[string]*panel.Endpoint // models behind addresses that judge, by name
 	summands  summands
 	scratch   *model.Scratch // in which sampling, training and the passes of others take turns
 	positions int            // of the longest sequence, tokens

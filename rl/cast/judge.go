@@ -38,7 +38,7 @@ var _ panel.Writer = Writer{}
 // answer, at most.
 func NewWriter(e *sample.Engine, r *prompts.Renderer, room int) Writer { return Writer{e, r, room} }
 
-var _ panel.Model = (*Judge)(nil)
+var _ panel.Member = (*Judge)(nil)
 
 // judged is a member that can be asked for its judgement.
 type judged interface {
@@ -157,12 +157,30 @@ func OpenJudges(policy *model.Model, r *recipe.Recipe) (*Cast, error) {
 	return c, nil
 }
 
-// Judge is the member of a name, as judges ask it.
+// Judge is the model of a name, as judges ask it.
 func (c *Cast) Judge(name string) (panel.Model, error) {
+	if far := c.far[name]; far != nil {
+		return far, nil
+	}
+	return c.Writer(name)
+}
+
+// Writer is the member of a name that judges, writes texts for rows, or is asked by tools.
+func (c *Cast) Writer(name string) (panel.Member, error) {
 	if j := c.judges[name]; j != nil {
 		return j, nil
 	}
 	return nil, fmt.Errorf("the run has no judge %q", name)
+}
+
+// Reach lets the judges of a recipe ask models behind addresses by ask. journal keeps what these say; nil: nobody does.
+func (c *Cast) Reach(r *recipe.Recipe, ask panel.Ask, journal panel.Journal) {
+	c.far = map[string]*panel.Endpoint{}
+	for _, j := range r.Judges() {
+		if m := r.Models[j.Model]; m.URL != "" {
+			c.far[j.Model] = &panel.Endpoint{Name: j.Model, Server: panel.Server{Address: m.Address(), Model: m.Model, Seconds: m.Seconds}, Ask: ask, Journal: journal}
+		}
+	}
 }
 
 // Player draws turns by the member of a name, which reads the tokens of the policy.
@@ -180,13 +198,16 @@ func (j *Judge) close() {
 	}
 }
 
+// Question implements [panel.Model].
+func (j *Judge) Question(text string) ([]int, error) { return j.renderer.Plain(text) }
+
 // Renderer implements [panel.Writer].
 func (w Writer) Renderer() *prompts.Renderer { return w.renderer }
 
 // Room implements [panel.Writer].
 func (w Writer) Room() int { return w.room }
 
-// Shares implements [panel.Model].
+// Shares implements [panel.Member].
 func (j *Judge) Shares() bool { return j.shares }
 
 // judgedBy tells weights apart.
@@ -201,14 +222,14 @@ func (j *Judge) Version() any {
 	return judgedBy{m.Decoder().Changes(), head}
 }
 
-// Heads implements [panel.Model].
+// Heads implements [panel.Member].
 func (j *Judge) Heads(views []rollout.View) (says []float64, probability bool, err error) {
 	says, err = j.cast.HeadOf(j.name, views)
 	_, head := j.asked.judging()
 	return says, head != nil && len(head.Labels) > 1, err
 }
 
-// Logprobs implements [panel.Model].
+// Logprobs implements [panel.Member].
 func (j *Judge) Logprobs(views []rollout.View) ([]float64, error) {
 	rows, err := j.cast.ask(j.name, logprob, views)
 	out := make([]float64, len(rows))

@@ -70,6 +70,9 @@ func sizesOf(r *recipe.Recipe) sizes {
 	}
 	s.positions = longest + roomForTexts(r) + readRows(r)
 	for _, j := range r.Judges() {
+		if r.Models[j.Model].URL != "" {
+			continue
+		}
 		s.positions = max(s.positions, r.JudgeRoom(j)+readRows(r))
 		if j.Model == policyName && j.Draws() { // by the engine of the run
 			longest, group = max(longest, r.JudgeRoom(j)), max(group, j.Votes)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/endpoint"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -58,7 +59,7 @@ func askJudges(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := eval.JudgeOptions{Name: c.String("judge")}
+	o := eval.JudgeOptions{Name: c.String("judge"), Ask: endpoint.New()}
 	if o.Most, err = intFrom(c, "n", 1, 1_000_000); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/endpoint"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/progress"
@@ -475,7 +476,7 @@ func evaluate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := eval.Options{Told: programsTold(c), Subject: eval.Subject{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"), Style: style},
+	o := eval.Options{Ask: endpoint.New(), Told: programsTold(c), Subject: eval.Subject{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"), Style: style},
 		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
 	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
 		return err

@@ -69,8 +69,14 @@ func printCalls(w io.Writer, r *recipe.Recipe, calls []record.Call) error {
 		if line.Turn == 0 {
 			where = "begins"
 		}
+		judge, judges := line.Judge()
+		if judges {
+			where = fmt.Sprintf("judge %s, vote %d", judge, line.Number)
+		}
 		said := terminal.Line(line.Answer, shownWidth)
 		switch {
+		case line.Fault != "" && judges:
+			said = "no answer: " + terminal.Line(line.Fault, shownWidth)
 		case line.Fault != "":
 			said = "no reply, and the episode is not scored: " + terminal.Line(line.Fault, shownWidth)
 		case line.Refused:

@@ -32,6 +32,8 @@ func TestShowCalls(t *testing.T) {
 		{Purpose: 2, Stage: 1, Step: 1, Stream: 7, Turn: 2, Number: 1, Tool: "mail", Intent: true},
 		{Purpose: 2, Stage: 1, Step: 1, Stream: 8, Turn: 0, Fault: "out of cards"},
 		{Purpose: 2, Stage: 1, Step: 1, Stream: 8, Turn: 2, Refused: true},
+		{Purpose: 2, Stage: 1, Step: 1, Stream: 9, Number: 2, Tool: "models.far", Answer: `{"text":"Score: 7","tokens":4,"ended":true}`},
+		{Purpose: 2, Stage: 1, Step: 1, Stream: 9, Number: 1, Tool: "models.far", Fault: "there is no answer after 60 s"},
 		{Purpose: 4, Stage: 1, Step: math.MaxInt, Stream: 0, Turn: 0, Number: 1, Tool: "world", Answer: `{"messages":[{"text":"hello"}]}`},
 	})
 	if err != nil {
@@ -47,10 +49,13 @@ stage rl, step 2, completion 7
 stage rl, step 2, completion 8
    begins  no reply, and the episode is not scored: out of cards
    turn 2  it broke what answers it twice, and the policy was told that there is no answer
+stage rl, step 2, completion 9
+   judge far, vote 1  no answer: there is no answer after 60 s
+   judge far, vote 2  models.far: {"text":"Score: 7","tokens":4,"ended":true}
 stage rl, after its last step, held-out completion 0
    begins  world: {"messages":[{"text":"hello"}]}
 `
-	failed := strings.Join(strings.Split(all, "\n")[2:3], "") + "\n" + strings.Join(strings.Split(all, "\n")[4:9], "\n") + "\n"
+	failed := strings.Join(strings.Split(all, "\n")[2:3], "") + "\n" + strings.Join(strings.Split(all, "\n")[4:11], "\n") + "\n"
 	for _, x := range []struct {
 		flags []string
 		want  string
@@ -59,7 +64,7 @@ stage rl, after its last step, held-out completion 0
 			t.Errorf("%v: %d, %s\n%s\nwant\n%s", x.flags, code, stderr, out, x.want)
 		}
 	}
-	if code, out, _ := rlzero(t, "show", dir, "--calls", "--failed", "--json"); code != 0 || strings.Count(out, "\n") != 4 || !strings.Contains(out, `"fault":"out of cards"`) {
+	if code, out, _ := rlzero(t, "show", dir, "--calls", "--failed", "--json"); code != 0 || strings.Count(out, "\n") != 5 || !strings.Contains(out, `"fault":"out of cards"`) {
 		t.Errorf("%d, %s", code, out)
 	}
 	line, err := json.Marshal(record.Completion{Step: 1, Stage: "rl", Turns: []record.Turn{{By: record.ByPolicy, Text: "now", Calls: []record.Called{{Tool: "python"}, {Tool: "mail", Failed: true}}},

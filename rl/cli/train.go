@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/internal/web"
+	"github.com/rlzero/rlzero/rl/endpoint"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
@@ -128,7 +129,7 @@ func trainBeside(c *cli.Context, page *besidePage) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Replay: c.String("replay"), Device: dev, Show: show, Verbose: c.Bool("verbose"), Version: Version, Report: reportOf}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Replay: c.String("replay"), Ask: endpoint.New(), Device: dev, Show: show, Verbose: c.Bool("verbose"), Version: Version, Report: reportOf}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type JudgeOptions struct {
 	Name       string          // of the one judge that is asked; "": all
 	Most       int             // completions, the last ones of a run
 	Examples   int             // that are shown
+	Ask        panel.Ask       // asks models behind addresses; nil: nobody does
 }
 
 // JudgeReport is what a judge said, held against the truth.
@@ -82,6 +83,7 @@ func Judges(ctx context.Context, o JudgeOptions) ([]*JudgeReport, error) {
 		return nil, err
 	}
 	defer c.Close()
+	c.Reach(r, o.Ask, nil)
 	if o.Checkpoint != "" {
 		for _, k := range c.Keepers() {
 			if err := k.Load(o.Checkpoint); err != nil {

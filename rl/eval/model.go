@@ -52,6 +52,7 @@ type Options struct {
 	Progress func(done, all int)                          // told of completions, from one goroutine at a time; nil: nobody asks
 	Models   func(*recipe.Recipe) (*recipe.Recipe, error) // finds the folders of a recipe's models; nil: their paths are folders
 	Note     func(string)                                 // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
+	Ask      panel.Ask                                    // asks a judge of the task behind an address; nil: nobody does
 	Told     func(command string)                         // of each program of others that the recipe starts, see [resolve.Open]
 	Tree     Tree                                         // draws completions as the tree of the recipe's last stage that has one, besides; nil: nothing does
 }
@@ -268,7 +269,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		}
 		asking, err := opened.Asking(func(a tools.AskOptions) (tools.Answerer, error) {
 			if a.Model != recipe.PolicyModel {
-				w, err := judges.Judge(a.Model)
+				w, err := judges.Writer(a.Model)
 				if err != nil {
 					return nil, err
 				}
@@ -356,6 +357,7 @@ func (e *Evaluator) asks(m *model.Model, r *recipe.Recipe, o Options) (*cast.Cas
 		judges.Close()
 		return nil, err
 	}
+	judges.Reach(r, o.Ask, nil)
 	e.Collector.Asks, e.Collector.Judges = v, &panel.Panel{Models: judges.Judge, Seed: r.Seed}
 	return judges, nil
 }

@@ -111,7 +111,7 @@ func (s *sheet) duel(g *rollout.Group, c *contest, p [2]int) {
 	d := duel{a: p[0], b: p[1], equal: g.Paths[p[0]].Text == g.Paths[p[1]].Text}
 	if !d.equal {
 		ab, ba := c.asks[p], c.asks[[2]int{p[1], p[0]}]
-		d.ab, d.ba, d.at = ab.question, ba.question, [2]int{s.put(ab.ids), s.put(ba.ids)}
+		d.ab, d.ba, d.at = ab.question, ba.question, [2]int{s.put(ab.ids, g, d.a), s.put(ba.ids, g, d.a)}
 	}
 	c.duels = append(c.duels, d)
 }

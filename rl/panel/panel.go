@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -26,9 +27,20 @@ type Writer interface {
 
 // Model is what a judge asks.
 type Model interface {
-	Writer
+	// Question is a text as the model reads it: ids of tokens, or of an [Endpoint] its bytes.
+	Question(text string) ([]int, error)
+	// Room is how many of them a question may have with its answer, at most: a judge's own context may be less.
+	Room() int
 	// Version changes with the weights.
 	Version() any
+	// Write draws answers to questions.
+	Write(ctx context.Context, asked []Asked) ([][]judge.Said, error)
+}
+
+// Member is a model of the run, whose insides can be read.
+type Member interface {
+	Model
+	Writer
 	// Shares says that the model has the policy's tokens.
 	Shares() bool
 	// Heads is what the model's head says after the last token of views; probability says that these are
@@ -45,6 +57,7 @@ type Asked struct {
 	MaxTokens   int
 	Temperature float64
 	Seed        uint64
+	By          random.Key // of the completion about which it is asked first
 }
 
 // Panel asks the judges of a run.
@@ -88,12 +101,19 @@ type spoken struct {
 	said        []judge.Said // [vote]
 }
 
+// faulty says that some answer is missing: whoever asks again may get it.
+func (s spoken) faulty() bool {
+	return slices.ContainsFunc(s.said, func(a judge.Said) bool { return a.Fault != "" })
+}
+
 // sheet are the different questions of a call, as ids.
 type sheet struct {
 	judge  *judge.Judge
 	model  Model
-	longer int // tokens that follow a question at most
+	member Member // the model; nil: it draws answers alone
+	longer int    // tokens that follow a question at most
 	ids    [][]int
+	by     []random.Key // of the completions about which they are asked first
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
 	said   []spoken // to the questions that were asked already, the first ones
@@ -113,21 +133,33 @@ func seedOf(run uint64, question [sha256.Size]byte) uint64 {
 	return random.At(run, random.Stream(random.Judge, 0), binary.LittleEndian.Uint64(question[:])).Uint64()
 }
 
-// put adds a question and returns its place.
-func (s *sheet) put(ids []int) int {
+// put adds a question about a path, or about several of which it is the first, and returns its place.
+func (s *sheet) put(ids []int, g *rollout.Group, path int) int {
 	sum := sumOf(ids)
 	at, known := s.places[sum]
 	if !known {
 		at = len(s.ids)
 		s.places[sum] = at
-		s.ids, s.sums = append(s.ids, ids), append(s.sums, sum)
+		s.ids, s.sums, s.by = append(s.ids, ids), append(s.sums, sum), append(s.by, keyOf(g, path))
 	}
 	return at
 }
 
+// keyOf is the key of the random numbers of a path. Texts that nobody drew, such as attacks, have none.
+func keyOf(g *rollout.Group, path int) random.Key {
+	if g.Segments != nil {
+		for _, at := range slices.Backward(g.Said(path)) {
+			if key := g.Segments[at].Drawn.Key; key != (random.Key{}) {
+				return key
+			}
+		}
+	}
+	return random.Key{Purpose: random.Judge}
+}
+
 // written are the ids of a question, or why there are none.
 func (s *sheet) written(q judge.Question) ([]int, error) {
-	ids, err := s.model.Renderer().Plain(q.Text)
+	ids, err := s.model.Question(q.Text)
 	if err == nil {
 		err = s.fits(ids)
 	}
@@ -141,7 +173,11 @@ func (s *sheet) fits(ids []int) error {
 		room = min(room, own)
 	}
 	if n := len(ids) + s.longer; n > room {
-		return fmt.Errorf("the question has %d tokens with its answer; the judge has room for %d", n, room)
+		unit := "tokens"
+		if s.member == nil {
+			unit = "bytes"
+		}
+		return fmt.Errorf("the question has %d %s with its answer; the judge has room for %d", n, unit, room)
 	}
 	if len(ids) == 0 {
 		return fmt.Errorf("the question has no tokens")
@@ -160,7 +196,11 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 		return nil, err
 	}
 	s := &sheet{judge: j, model: m, places: map[[sha256.Size]byte]int{}}
-	choices, err := choicesOf(j, m)
+	s.member, _ = m.(Member)
+	if s.member == nil && !j.Draws() {
+		return nil, fmt.Errorf("the model %s draws answers, and nothing else of it can be read", j.Model)
+	}
+	choices, err := s.choices()
 	if err != nil {
 		return nil, err
 	}
@@ -190,13 +230,13 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 	}
 }
 
-// choicesOf are the ids of the answers whose probabilities are read.
-func choicesOf(j *judge.Judge, m Model) ([][]int, error) {
+// choices are the ids of the answers whose probabilities are read.
+func (s *sheet) choices() ([][]int, error) {
 	var out [][]int
-	for _, c := range j.Choices() {
-		ids, err := m.Renderer().Answer(c)
+	for _, c := range s.judge.Choices() {
+		ids, err := s.member.Renderer().Answer(c)
 		if err != nil || len(ids) == 0 {
-			return nil, fmt.Errorf("the answer %q of the judge %s has no tokens: %w", c, j.Model, err)
+			return nil, fmt.Errorf("the answer %q of the judge %s has no tokens: %w", c, s.judge.Model, err)
 		}
 		out = append(out, ids)
 	}
@@ -234,7 +274,7 @@ func (p *Panel) ask(ctx context.Context, s *sheet, choices [][]int) error {
 		return err
 	}
 	for _, i := range open {
-		if !p.Off && len(known.said) < mostKept {
+		if !p.Off && len(known.said) < mostKept && !said[i].faulty() {
 			known.said[s.key(s.sums[i])] = said[i]
 		}
 	}
@@ -270,7 +310,7 @@ func (s *sheet) heads(open []int, said []spoken) error {
 	for k, i := range open {
 		views[k] = rollout.View{IDs: s.ids[i], Temperature: 1, Group: together}
 	}
-	numbers, probability, err := s.model.Heads(views)
+	numbers, probability, err := s.member.Heads(views)
 	if err != nil {
 		return err
 	}
@@ -290,7 +330,7 @@ func (s *sheet) probabilities(open []int, choices [][]int, said []spoken) error 
 			views = append(views, rollout.View{IDs: ids, Spans: []rollout.Span{{From: n, To: len(ids)}}, Temperature: 1, Group: together})
 		}
 	}
-	sums, err := s.model.Logprobs(views)
+	sums, err := s.member.Logprobs(views)
 	if err != nil {
 		return err
 	}
@@ -304,7 +344,7 @@ func (s *sheet) probabilities(open []int, choices [][]int, said []spoken) error 
 func (p *Panel) write(ctx context.Context, s *sheet, open []int, said []spoken) error {
 	asked := make([]Asked, len(open))
 	for k, i := range open {
-		asked[k] = Asked{IDs: s.ids[i], Answers: s.judge.Votes, MaxTokens: s.judge.MaxTokens, Temperature: s.judge.Temperature, Seed: seedOf(p.Seed, s.sums[i])}
+		asked[k] = Asked{IDs: s.ids[i], Answers: s.judge.Votes, MaxTokens: s.judge.MaxTokens, Temperature: s.judge.Temperature, Seed: seedOf(p.Seed, s.sums[i]), By: s.by[i]}
 	}
 	answers, err := s.model.Write(ctx, asked)
 	if err != nil {

@@ -47,10 +47,11 @@ func newFake(t *testing.T) *fake {
 func (f *fake) panel() *Panel {
 	return &Panel{Models: func(string) (Model, error) { return f, nil }, Seed: 7}
 }
-func (f *fake) Renderer() *prompts.Renderer { return f.renderer }
-func (f *fake) Room() int                   { return f.room }
-func (f *fake) Version() any                { return f.version }
-func (f *fake) Shares() bool                { return true }
+func (f *fake) Question(text string) ([]int, error) { return f.renderer.Plain(text) }
+func (f *fake) Renderer() *prompts.Renderer         { return f.renderer }
+func (f *fake) Room() int                           { return f.room }
+func (f *fake) Version() any                        { return f.version }
+func (f *fake) Shares() bool                        { return true }
 
 func (f *fake) Heads(views []rollout.View) ([]float64, bool, error) {
 	var out []float64

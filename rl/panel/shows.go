@@ -61,7 +61,7 @@ func (s *sheet) about(g *rollout.Group, path int) (a asking) {
 		}
 	}
 	for _, ids := range all {
-		a.places = append(a.places, s.put(ids))
+		a.places = append(a.places, s.put(ids, g, path))
 	}
 	return a
 }
@@ -71,7 +71,7 @@ func (s *sheet) shown(g *rollout.Group, path int, q judge.Question) (ids []int, 
 	switch {
 	case !s.judge.Conversation():
 		return s.written(q)
-	case s.model.Shares() && g.Segments != nil:
+	case s.member.Shares() && g.Segments != nil:
 		ids = g.View(path).IDs
 	default:
 		if ids, err = s.conversation(g.Problem, g.Paths[path].Text); err != nil {
@@ -84,7 +84,7 @@ func (s *sheet) shown(g *rollout.Group, path int, q judge.Question) (ids []int, 
 // conversation are the ids of a prompt with a completion, whose control tokens are text, and the end of
 // the turn.
 func (s *sheet) conversation(row verify.Problem, completion string) ([]int, error) {
-	r := s.model.Renderer()
+	r := s.member.Renderer()
 	prompt, err := r.Prompt(row)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *sheet) order(g *rollout.Group) order {
 			ids, err = s.written(q[0])
 		}
 		if err == nil {
-			o.question, o.at = q[0], s.put(ids)
+			o.question, o.at = q[0], s.put(ids, g, o.shown[0])
 			return o
 		}
 		s.leaveOut(o.settled, longest(o.shown, lengths), err)

@@ -140,9 +140,9 @@ func (d decoder) taskJudge(r *Recipe) {
 		p := settings.Path{"task", "verifier"}
 		d.Fail(p, "%s = \"judge\": an episode is judged as it is played, before a model could be asked; accepted: another verifier, and judges in [[stage.verifier]]", d.Name(p))
 	}
-	if m, known := r.Models[name]; known && m.Path == "" {
+	if m, known := r.Models[name]; known && m.Path == "" && m.URL == "" {
 		p := at.With("model")
-		d.Fail(p, "%s = %q: a judge of the task is asked after every stage, but %s changes as the run goes on; accepted: a model with path, or a judge in [[stage.verifier]]", d.Name(p), name, name)
+		d.Fail(p, "%s = %q: a judge of the task is asked after every stage, but %s changes as the run goes on; accepted: a model with path or url, or a judge in [[stage.verifier]]", d.Name(p), name, name)
 	}
 	if _, given := r.Task.Options["max_fooled"]; given {
 		p := at.With("max_fooled")
@@ -185,6 +185,10 @@ func (d decoder) asked(r *Recipe, st *Stage, options map[string]any, name string
 		problem = errors.New("who learns in a stage cannot judge there: its verdicts would change with each step")
 	case m.Logits != "":
 		problem = errors.New("it is a sum of logits, and a judge is one model")
+	case m.URL != "":
+		if problem = behindOf(judgeOf(options)); problem == nil {
+			return
+		}
 	case m.Prompt != "":
 		problem = errors.New("a judge reads what its own prompt shows; take prompt out of [models." + name + "]")
 	case head && !m.Head:
@@ -195,4 +199,16 @@ func (d decoder) asked(r *Recipe, st *Stage, options map[string]any, name string
 		return
 	}
 	d.Fail(p, "%s = %q: %w", d.Name(p), name, problem)
+}
+
+// behindOf says why a judge cannot ask a model behind an address; nil: it can, or its options are refused.
+func behindOf(j *judge.Judge) error {
+	switch {
+	case j == nil:
+	case !j.Draws():
+		return hint.With(fmt.Errorf("a model behind an address writes answers, and %s cannot be read", j.Reads()), `read = "Score: ([0-9]+)", or another regular expression or verifier that reads what it writes`)
+	case j.Context == 0:
+		return hint.With(errors.New("how long a question may be is not known of a model behind an address, and a policy must not leave itself out by long answers"), "context = 8192: the longest question in bytes, and max_tokens; a server that takes so many tokens takes such a question")
+	}
+	return nil
 }

@@ -85,3 +85,68 @@ func TestJudges(t *testing.T) {
 		t.Errorf("with a tool: %v", err)
 	}
 }
+
+// TestEndpoints: a judge behind an address of this machine is accepted where it draws its answers, and nothing else of
+// it or beyond this machine is, told with its place, what was found and what is accepted.
+func TestEndpoints(t *testing.T) {
+	const judged = `base = "chain-sum-tiny"
+[models.far]
+url = "127.0.0.1:8080"
+[[stage]]
+name = "rl"
+reward = "good"
+[[stage.verifier]]
+name = "good"
+verifier = "judge"
+options = {model = "far", source = "{question}{completion}", read = "[0-9]", context = 4096}
+`
+	for url, address := range map[string]string{"127.0.0.1:8080": "127.0.0.1:8080", "http://localhost:80/": "127.0.0.1:80", "[::1]:65535": "[::1]:65535", "http://127.1.2.3:1": "127.1.2.3:1"} {
+		r, err := Parse("mine.toml", strings.Replace(judged, "127.0.0.1:8080", url, 1), nil)
+		if err != nil {
+			t.Fatal(url, err)
+		}
+		sameAgain(t, r)
+		if m := r.Models["far"]; m.Address() != address || m.Seconds != 60 || !r.Remembers() || !r.Uses("far") {
+			t.Errorf("%s: %+v at %s", url, m, m.Address())
+		}
+	}
+	if plain, err := Load("chain-sum-tiny", nil); err != nil || plain.Remembers() {
+		t.Errorf("a recipe without a judge has a journal: %v", err)
+	}
+	const refused = "it is no address of this machine; accepted: \"127.0.0.1:PORT\", \"localhost:PORT\" or \"[::1]:PORT\""
+	for _, c := range []struct{ about, from, to, want string }{
+		{"another machine", "127.0.0.1:8080", "192.168.0.7:8080", `mine.toml:3:1: models.far.url = "192.168.0.7:8080": ` + refused},
+		{"a name", "127.0.0.1:8080", "http://example.com:80", refused},
+		{"all addresses", "127.0.0.1:8080", "0.0.0.0:80", refused},
+		{"a name that begins alike", "127.0.0.1:8080", "127.0.0.1.example.com:80", refused},
+		{"a user", "127.0.0.1:8080", "http://127.0.0.1:80@example.com:80", refused},
+		{"a path", "127.0.0.1:8080", "http://127.0.0.1:80/v1", refused},
+		{"no port", "127.0.0.1:8080", "127.0.0.1", refused},
+		{"encrypted", "127.0.0.1:8080", "https://127.0.0.1:80", "a run asks nobody beyond this machine, and on it without encryption"},
+		{"port 0", "127.0.0.1:8080", "127.0.0.1:0", "0 is no part of an address; accepted: bytes from 0 to 255, and a port from 1 to 65535"},
+		{"a large port", "127.0.0.1:8080", "127.0.0.1:65536", "65536 is no part of an address"},
+		{"a large byte", "127.0.0.1:8080", "127.0.0.256:80", "256 is no part of an address"},
+		{"a copy too", "url =", "copy = \"policy\"\nurl =", "models.far.url cannot be set together with models.far.copy"},
+		{"storage", "url =", "dtype = \"q8_0\"\nurl =", "models.far.dtype cannot be set together with models.far.url"},
+		{"a head", "url =", "head = true\nurl =", "models.far.head does not go with url: the model behind an address writes answers to a judge's questions, and nothing else"},
+		{"a prompt", "url =", "prompt = \"{question}\"\nurl =", "models.far.prompt does not go with url"},
+		{"the reference", "models.far]", "models.ref]", "the reference is asked for log-probs"},
+		{"probabilities", `"[0-9]"`, "{yes = 1, no = 0}", `mine.toml:10:12: stage.rl.verifier.good.options.model = "far": a model behind an address writes answers, and the probabilities of ["no" "yes"] cannot be read`},
+		{"its head", `"[0-9]"`, `"head"`, "a model behind an address writes answers, and its head cannot be read"},
+		{"no context", ", context = 4096", "", "how long a question may be is not known of a model behind an address"},
+		{"log-probs", "reward = \"good\"\n", "reward = \"good\"\nalgorithm = {penalty = \"0.1*square(logp - far)\"}\n", "models.far.url: stage rl has formulas that read log-probs of far, but a model behind an address writes answers of a judge, and nothing else"},
+		{"states", "reward = \"good\"\n", "reward = \"good\"\nalgorithm = {advantage = \"own*net(far, 1)\"}\n", "has formulas that read hidden states of far"},
+		{"who learns", "reward = \"good\"\n", "reward = \"good\"\nlearn = {far = {algorithm = {preset = \"grpo\"}}}\n", "stage rl trains or measures far"},
+		{"a sum", "[[stage]]", "[models.sum]\nlogits = \"policy + 0.1*far\"\n[[stage]]", "unknown name"},
+		{"rows", "[[stage.verifier]]", "[[stage.make]]\nrows = \"r\"\nby = \"far\"\nsay = \"{question}\"\nrow = {question = \"{said}\", answer = \"1\"}\n[[stage.verifier]]", "stage rl has rows that far writes"},
+		{"nobody judges by it", `verifier = "judge"` + "\n" + `options = {model = "far", source = "{question}{completion}", read = "[0-9]", context = 4096}`, `verifier = "format"`, "[models.far] is used by nothing"},
+	} {
+		text := strings.Replace(judged, c.from, c.to, 1)
+		if text == judged {
+			t.Fatalf("%s: there is no %q", c.about, c.from)
+		}
+		if _, err := Parse("mine.toml", text, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.about, err, c.want)
+		}
+	}
+}

@@ -57,6 +57,11 @@ func playedBy(keys string) string {
 	return `task={world = {command = ["x"], ` + keys + `}, max_prompt_tokens = 9, episode = {tokens = 9}}`
 }
 
+// withEndpoint sets a judge that a server has, with further keys.
+func withEndpoint(keys string) []string {
+	return []string{`models={m = {url = "127.0.0.1:1"` + keys + `}}`, `stage.rl.verifier=[{name = "form", verifier = "judge", options = {model = "m", source = "{completion}", read = "x", context = 99}}]`}
+}
+
 // TestKeys: the reference and the decoder agree. Each key has a meaning, its
 // default is accepted at its place, and a resolved recipe has no other keys.
 func TestKeys(t *testing.T) {
@@ -107,6 +112,9 @@ func TestKeys(t *testing.T) {
 					model = "copy = \"policy\""
 				}
 				set = []string{"models={m = {" + model + ", " + k.Key + " = " + value + "}}", "stage.rl.algorithm.penalty=0*square(logp - m)"}
+				if has := (Member{URL: "x"}); field(t, &has, k.Key).Of("url") && !field(t, &has, k.Key).Of("copy") {
+					set = withEndpoint(", " + k.Key + " = " + value)
+				}
 			}
 			learner := ""
 			if k.Table == "stage.learn.NAME" {
@@ -190,7 +198,7 @@ func TestKeys(t *testing.T) {
 		text string
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}, mixed = {weights = "policy"}, total = {logits = "far + mixed"}}`, "stage.rl.algorithm.penalty=0*square(logp - far + total)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {strings.Replace(inTurns, `"guess"`, `"nim"`, 1), []string{"stage.rl.seats.second=random"}}, {strings.Replace(everyKind, `"countdown"`, `"chain_sum"`, 1), append(fresh, "stage.rl.propose={say = \">\"}", "stage.sft.propose={say = \">\"}")}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}} {
+		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}, mixed = {weights = "policy"}, total = {logits = "far + mixed"}}`, "stage.rl.algorithm.penalty=0*square(logp - far + total)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {strings.Replace(inTurns, `"guess"`, `"nim"`, 1), []string{"stage.rl.seats.second=random"}}, {strings.Replace(everyKind, `"countdown"`, `"chain_sum"`, 1), append(fresh, "stage.rl.propose={say = \">\"}", "stage.sft.propose={say = \">\"}")}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}, {everyKind, withEndpoint("")}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

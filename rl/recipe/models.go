@@ -44,6 +44,17 @@ type Member struct {
 	// same. phase is not for one that plays a seat or is in logits
 	Resident string `toml:"resident" of:"path" choice:"auto,always,phase" default:"auto"`
 
+	// where a server of this machine has a model that judges, such as "127.0.0.1:8080", which rlzero serve listens
+	// on: it is asked by POST /v1/chat/completions of OpenAI's API, and writes answers, of which nothing but their
+	// text is known. What it said is kept in calls.jsonl, and a question that was answered is not asked again
+	URL string `toml:"url" of:"url"`
+
+	// the name that the server has for the model; "": it has one
+	Model string `toml:"model" of:"url"`
+
+	// the longest time of an answer; one that is not there by then is missing
+	Seconds float64 `toml:"seconds" of:"url" range:"(0,86400]" default:"60" unit:"seconds"`
+
 	// policy: a copy of the model that a stage trains, as it was when the stage began. A copy that some
 	// stage trains itself is made once, of the policy, when the first stage begins that trains or reads it
 	Copy string `toml:"copy" of:"copy" choice:"policy"`
@@ -112,14 +123,30 @@ func (m Member) Variant() string {
 		return "weights"
 	case m.Logits != "":
 		return "logits"
+	case m.URL != "":
+		return "url"
 	}
 	return "path"
+}
+
+// served is an address of this machine: its host and its port.
+var served = regexp.MustCompile(`^(?:http://)?(127(?:\.[0-9]{1,3}){3}|localhost|\[::1\]):([0-9]{1,5})/?$`)
+
+// Address is host:port of the server of a model behind an address. No name is looked up.
+func (m Member) Address() string {
+	host := served.FindStringSubmatch(m.URL)
+	return strings.Replace(host[1], "localhost", "127.0.0.1", 1) + ":" + host[2]
 }
 
 // Renews says whether a copy is made again after a step of a stage.
 func (m Member) Renews(step int) bool {
 	first := cmp.Or(m.RenewFirst, m.Renew)
 	return m.Renew > 0 && step >= first && (step-first)%m.Renew == 0
+}
+
+// Remembers says that a run keeps answers in a journal: those of tools, of programs of others, and of judges behind addresses.
+func (r *Recipe) Remembers() bool {
+	return r.Task.Remembers() || slices.ContainsFunc(r.Judges(), func(j Judging) bool { return r.Models[j.Model].URL != "" })
 }
 
 // ModelNames are the names of the models that have a table in [models], sorted.
@@ -202,7 +229,7 @@ func (r *Recipe) MadeOf(name string) []string {
 func (r *Recipe) formulaNames(key string) []string {
 	names := []string{PolicyModel}
 	for _, name := range r.ModelNames() {
-		if m := r.Models[name]; m.Logits == "" && (m.Weights == "" || key == "logits") {
+		if m := r.Models[name]; m.Logits == "" && m.URL == "" && (m.Weights == "" || key == "logits") {
 			names = append(names, name)
 		}
 	}
@@ -304,6 +331,25 @@ func (s *Stage) Asks(name string) bool {
 		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name) || slices.Contains(s.seatedBy(), name)
 }
 
+// needs says what a stage wants of a model beside judgements; "": nothing.
+func (s *Stage) needs(name string) string {
+	switch {
+	case s.Teaches(name):
+		return "trains or measures " + name
+	case slices.Contains(s.Facts(), name):
+		return "has formulas that read log-probs of " + name
+	case s.shows(name):
+		return "has formulas that read hidden states of " + name
+	case slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }):
+		return "has a reward that has " + name + " score texts"
+	case slices.Contains(s.writtenBy(), name):
+		return "has rows that " + name + " writes"
+	case slices.Contains(s.seatedBy(), name):
+		return "has games in which " + name + " plays"
+	}
+	return ""
+}
+
 // shows says whether formulas of a stage, or its reward, read hidden states of a model.
 func (s *Stage) shows(name string) bool {
 	alike := func(a reward.Ask) bool { return a.Alike != nil && a.Model == name }
@@ -328,7 +374,7 @@ func (d decoder) models(r *Recipe) {
 			d.Fail(at.With(said[1]), "models.%s.%s cannot be set together with models.%s.%s: remove one of them", name, said[1], name, said[0])
 			continue
 		case len(said) == 0 || t[said[0]] == "":
-			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\" or logits = \"FORMULA\", which name others", name)
+			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\" or logits = \"FORMULA\", which name others, or url = \"127.0.0.1:PORT\", a judge that a server of this machine has", name)
 			continue
 		}
 		for _, f := range settings.Fields(&m) {
@@ -349,6 +395,9 @@ func (d decoder) models(r *Recipe) {
 		if m.Logits != "" {
 			d.summed(r, name, at.With("logits"))
 		}
+		if m.URL != "" {
+			d.behind(name, m, at)
+		}
 		if m.Prompt != "" && name == ReferenceModel {
 			d.Fail(at.With("prompt"), "models.ref.prompt: the reference reads the policy's prompts; give a model with a prompt another name")
 		}
@@ -364,7 +413,39 @@ func (d decoder) models(r *Recipe) {
 }
 
 // modelKinds are the keys that say what a model is.
-var modelKinds = []string{"path", "copy", "weights", "logits"}
+var modelKinds = []string{"path", "copy", "weights", "logits", "url"}
+
+// behind checks what a table says of a model behind an address.
+func (d decoder) behind(name string, m Member, at settings.Path) {
+	p := at.With("url")
+	parts := served.FindStringSubmatch(m.URL)
+	var problem error
+	switch {
+	case parts == nil && strings.HasPrefix(m.URL, "https://"):
+		problem = errors.New("a run asks nobody beyond this machine, and on it without encryption; accepted: \"127.0.0.1:PORT\"")
+	case parts == nil:
+		problem = hint.With(errors.New("it is no address of this machine; accepted: \"127.0.0.1:PORT\", \"localhost:PORT\" or \"[::1]:PORT\", with http:// before it or not, and nothing behind it"), "a server of another machine is reached by a tunnel: ssh -L 8080:127.0.0.1:8080 HOST")
+	case name == ReferenceModel:
+		problem = errors.New("the reference is asked for log-probs, and a model behind an address writes texts alone; give a judge a name of its own")
+	default:
+		for _, number := range append(strings.Split(parts[1], "."), parts[2]) {
+			if n, err := strconv.Atoi(number); err == nil && (n > 65535 || number != parts[2] && n > 255 || number == parts[2] && n == 0) {
+				problem = fmt.Errorf("%d is no part of an address; accepted: bytes from 0 to 255, and a port from 1 to 65535", n)
+			}
+		}
+	}
+	if problem != nil {
+		d.Fail(p, "models.%s.url = %q: %w", name, m.URL, problem)
+	}
+	for _, of := range []struct {
+		key   string
+		given bool
+	}{{"head", m.Head}, {"prompt", m.Prompt != ""}} {
+		if of.given {
+			d.Fail(at.With(of.key), "models.%s.%s does not go with url: the model behind an address writes answers to a judge's questions, and nothing else", name, of.key)
+		}
+	}
+}
 
 // blended checks the formula that makes a model.
 func (d decoder) blended(r *Recipe, name string, at settings.Path) {
@@ -502,6 +583,10 @@ func (d decoder) members(r *Recipe) {
 		d.seats(r, st, at)
 		d.prompted(r, st)
 		for _, name := range r.ModelNames() {
+			if says := st.needs(name); r.Models[name].URL != "" && says != "" {
+				p := settings.Path{"models", name, "url"}
+				d.Fail(p, "%s: stage %s %s, but a model behind an address writes answers of a judge, and nothing else; accepted: a model with path or copy", d.Name(p), st.Name, says)
+			}
 			if r.Models[name].Logits != "" && st.shows(name) {
 				p := settings.Path{"models", name, "logits"}
 				d.Fail(p, "%s: formulas of stage %s read hidden states of %s, and a sum of logits has none", d.Name(p), st.Name, name)

@@ -82,7 +82,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}
 	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
-	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}, "mean": {Weights: "policy"}, "sum": {Logits: "policy + twin"}}
+	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}, "mean": {Weights: "policy"}, "sum": {Logits: "policy + twin"}, "far": {URL: "127.0.0.1:1"}}
 	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{sft, {Kind: KindRL, RL: RL{Verifiers: verifiers}, Make: []Making{{}}, Sources: []rowSource{{}}}, candidates, taught, crowned, {Kind: KindEval}}}
 	calculator, _ := tools.Lookup("calculator")
 	inTurns, err := tasks.New("guess")

@@ -22,7 +22,7 @@ import (
 	"github.com/rlzero/rlzero/rl/world"
 )
 
-// calls is the journal of a run: what tools answered that are not pure. A line stands in its log
+// calls is the journal of a run: what tools answered that are not pure, and judges behind addresses. A line stands in its log
 // before its answer is used. It stays where the run goes back to a checkpoint: the steps that are done
 // again are told the same, and nothing is called twice that has an effect.
 //
@@ -33,6 +33,7 @@ type calls struct {
 	log   *store.Log
 	sum   string                      // of the last line
 	known map[record.Call]record.Call // what earlier processes wrote, by place: an answer, or an intent without one
+	told  map[record.Call]record.Call // what judges answered, by question, and that they did not, by question and place
 	only  string                      // run that is repeated without its tools; "": tools are called
 }
 
@@ -48,10 +49,12 @@ func comesAt(line record.Call, from train.Position) bool {
 
 // open reads what a run folder has of calls, from a position on, and opens the log.
 func (c *calls) open(folder *store.Run, from train.Position) (err error) {
-	c.known = map[record.Call]record.Call{}
+	c.known, c.told = map[record.Call]record.Call{}, map[record.Call]record.Call{}
 	file := filepath.Join(folder.Dir(), record.CallsFile)
 	c.sum, err = record.EachCall(file, func(line record.Call) error {
-		if comesAt(line, from) {
+		if _, judges := line.Judge(); judges {
+			c.told[asksOf(line)] = line
+		} else if comesAt(line, from) {
 			c.known[placeOf(line)] = line
 		}
 		return nil
@@ -263,23 +266,31 @@ func (e *episodeCalls) write(place, line record.Call, synced bool) error {
 		return nil
 	}
 	place.Number = line.Number
-	line, err := line.Chained(e.sum)
-	if err == nil {
-		err = e.log.Append(line)
+	if err := e.append(&line, synced); err != nil {
+		return err
+	}
+	e.own[place] = line
+	return nil
+}
+
+// append writes a line, which gets its sum.
+func (c *calls) append(line *record.Call, synced bool) (err error) {
+	if *line, err = line.Chained(c.sum); err == nil {
+		err = c.log.Append(*line)
 	}
 	if err == nil && synced {
-		err = e.log.Sync()
+		err = c.log.Sync()
 	}
 	if err != nil {
 		return fmt.Errorf("%w cannot be written: %w", world.ErrJournal, err)
 	}
-	e.sum, e.own[place] = line.Sum, line
+	c.sum = line.Sum
 	return nil
 }
 
-// openCalls opens the journal, if the task has tools that need one.
+// openCalls opens the journal, if the task has tools, or the run judges, that need one.
 func (o *opening) openCalls() error {
-	if !o.parts.Recipe.Task.Remembers() {
+	if !o.parts.Recipe.Remembers() {
 		return nil
 	}
 	switch {
@@ -325,6 +336,9 @@ func (o *opening) outdated(all []record.Call) (func(record.Call) bool, error) {
 		}
 	}
 	return func(line record.Call) bool { // what could not be run may be there now, unless something stands on it
+		if _, judges := line.Judge(); judges && line.Purpose == int(random.Judge) { // of attacks, which come before the steps of a stage
+			return line.Fault != ""
+		}
 		moment, _ := o.moment(line)
 		return line.Fault != "" && sinceCheckpoint(line) && line.Stage == stage && moment >= newest
 	}, nil

@@ -100,7 +100,9 @@ func (o *opening) models() error {
 		o.parts.Notes = slices.Concat(startOf(found), notes)
 	}
 	o.parts.Source, o.parts.Record = o.Opened.Source, train.NewRecord(o.Opened.Recipe)
-	o.parts.Cast, err = cast.Open(full, found.Dir, o.Device)
+	if o.parts.Cast, err = cast.Open(full, found.Dir, o.Device); err == nil {
+		o.parts.Cast.Reach(full, o.Ask, &o.calls)
+	}
 	return err
 }
 
@@ -216,7 +218,7 @@ func (o *opening) makeFolder() (err error) {
 	if o.Replay != "" {
 		err = o.folder.WriteFile(replayFile, o.repeated)
 	}
-	if err == nil && o.Replay != "" && o.parts.Recipe.Task.Remembers() {
+	if err == nil && o.Replay != "" && o.parts.Recipe.Remembers() {
 		err = o.copyCalls(o.Replay)
 	}
 	if err == nil {

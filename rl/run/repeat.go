@@ -33,7 +33,7 @@ func repeats(r *recipe.Recipe, dir string) error {
 	if err := sameRecipe(r, dir); err != nil {
 		return err
 	}
-	if r.Arrives() || r.Task.Remembers() {
+	if r.Arrives() || r.Remembers() {
 		return nil
 	}
 	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by, and no calls: no stage of its recipe has order = \"arrival\", and its task no tools that are not pure", lines.ErrInput, dir),

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -47,6 +48,8 @@ type Options struct {
 	// engine, and, where it is a rollout.Panel, judges them. note tells people something; it
 	// may be called while completions are drawn.
 	Workers func(r *recipe.Recipe, c *cast.Cast, note func(text string)) (rollout.Sampler, error)
+	// Ask asks judges behind addresses; nil: a run that has some goes as far as its calls do.
+	Ask panel.Ask
 }
 
 // run is a run in progress.

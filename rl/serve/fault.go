@@ -116,7 +116,7 @@ func (f *fault) write(w http.ResponseWriter, shape func(*fault) any) {
 
 // Refuse writes the refusal of a [web.API].
 func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
-	nameRequest(w)
+	nameRequest(w, r)
 	f := &fault{status, "permission_error", "forbidden_host", "", why}
 	if status == http.StatusUnauthorized {
 		f.kind, f.code = "authentication_error", "invalid_api_key"

@@ -407,3 +407,16 @@ func TestNotFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestNames: a request keeps the name that its client gave it, if it is one, and has a new one else.
+func TestRequestNames(t *testing.T) {
+	s := plain(t, nil)
+	for name, kept := range map[string]bool{"rlzero-0a1b": true, "": false, "two words": false, strings.Repeat("x", 129): false} {
+		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader("{"))
+		r.Header.Set("X-Request-Id", name)
+		s.Handler().ServeHTTP(w, r)
+		if got := w.Header().Get("X-Request-Id"); kept != (got == name) || !kept && !strings.HasPrefix(got, "req-") {
+			t.Errorf("%q is named %q", name, got)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -273,7 +274,7 @@ func (s *Server) Handler() http.Handler {
 // answered writes the fault that a request ends in, if any.
 func (s *Server) answered(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		nameRequest(w)
+		nameRequest(w, r)
 		status := http.StatusOK
 		if f := rt.do(s, w, r); f != nil {
 			status = f.status
@@ -283,9 +284,16 @@ func (s *Server) answered(rt route) http.HandlerFunc {
 	}
 }
 
-// nameRequest gives a request a name, for whoever reports a fault.
-func nameRequest(w http.ResponseWriter) {
-	w.Header().Set("X-Request-Id", fmt.Sprintf("req-%014x", web.Chance()))
+// requestName are names of requests that a client may choose.
+var requestName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// nameRequest gives a request a name, for whoever reports a fault: that which its client chose, or a new one.
+func nameRequest(w http.ResponseWriter, r *http.Request) {
+	name := r.Header.Get("X-Request-Id")
+	if !requestName.MatchString(name) {
+		name = fmt.Sprintf("req-%014x", web.Chance())
+	}
+	w.Header().Set("X-Request-Id", name)
 }
 
 // enter counts a request for completions in. The caller calls leave afterwards.

@@ -101,7 +101,7 @@ type maker struct {
 	*facts
 	makes  []recipe.Made
 	rows   *Rows
-	models map[string]panel.Model     // that write, by name
+	models map[string]panel.Member    // that write, by name
 	checks map[string]verify.Verifier // of what they write, by name
 }
 
@@ -160,7 +160,7 @@ func newMaker(p Parts, f *facts) (*maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{facts: f, makes: makes, rows: p.Rows, models: map[string]panel.Model{}, checks: map[string]verify.Verifier{taskFact: checkedBy(p.Collector)}}
+	m := &maker{facts: f, makes: makes, rows: p.Rows, models: map[string]panel.Member{}, checks: map[string]verify.Verifier{taskFact: checkedBy(p.Collector)}}
 	if poser := p.Recipe.Task.Poser(); poser != nil {
 		m.checks[recipe.ProblemCheck], m.checks[recipe.RewrittenCheck] = posing{poser}, rewriting{posing{poser}}
 	}
@@ -173,7 +173,7 @@ func newMaker(p Parts, f *facts) (*maker, error) {
 	}
 	for i := range makes {
 		if by := makes[i].By; by != "" {
-			if m.models[by], err = p.Cast.Judge(by); err != nil {
+			if m.models[by], err = p.Cast.Writer(by); err != nil {
 				return nil, err
 			}
 		}

@@ -33,10 +33,11 @@ type scribe struct {
 	says     string // in place of the question
 }
 
-func (s *scribe) Renderer() *prompts.Renderer { return s.renderer }
-func (s *scribe) Room() int                   { return 100 }
-func (s *scribe) Version() any                { return 0 }
-func (s *scribe) Shares() bool                { return true }
+func (s *scribe) Question(text string) ([]int, error) { return s.renderer.Plain(text) }
+func (s *scribe) Renderer() *prompts.Renderer         { return s.renderer }
+func (s *scribe) Room() int                           { return 100 }
+func (s *scribe) Version() any                        { return 0 }
+func (s *scribe) Shares() bool                        { return true }
 func (s *scribe) Heads([]rollout.View) ([]float64, bool, error) {
 	return nil, false, fmt.Errorf("no head")
 }
@@ -107,7 +108,7 @@ func makingOf(t *testing.T, made string, by *scribe, change func([]recipe.Made),
 		t.Fatal(err)
 	}
 	rows := NewRows(r, by.renderer, &HeldOut{recipe: r, known: prompts.TextsOf(heldOut)})
-	m := &maker{facts: d.facts, makes: makes, rows: rows, models: map[string]panel.Model{"policy": by, "scribe": by},
+	m := &maker{facts: d.facts, makes: makes, rows: rows, models: map[string]panel.Member{"policy": by, "scribe": by},
 		checks: map[string]verify.Verifier{"task": checkedBy(d.collector), "broken": broken{}, "dear": dear{}}}
 	e := &Event{Metrics: metrics.Row{}}
 	if change != nil {

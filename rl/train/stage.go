@@ -79,7 +79,7 @@ type Parts struct {
 // tools; nil: nobody does.
 func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer, journal func(key random.Key, greedy bool) world.Journal) (*rollout.Collector, error) {
 	o, err := o.Asking(func(a tools.AskOptions) (tools.Answerer, error) {
-		m, err := c.Judge(a.Model)
+		m, err := c.Writer(a.Model)
 		if err != nil {
 			return nil, err
 		}

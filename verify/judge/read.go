@@ -15,7 +15,8 @@ import (
 type Said struct {
 	Text   string // without its end token
 	Tokens int
-	Ended  bool // by itself, rather than at max_tokens
+	Ended  bool   // by itself, rather than at max_tokens
+	Fault  string // why there is no answer; "": there is one
 }
 
 // OfHead reads what a head says: its sigmoid, or of one with several labels the probability itself.
@@ -60,6 +61,8 @@ func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinio
 	a := verify.Opinion{Text: said.Text, Tokens: said.Tokens}
 	var x float64
 	switch {
+	case said.Fault != "":
+		a.Why = said.Fault
 	case !said.Ended:
 		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
 	case q.Text != "" && strings.Contains(said.Text, strings.TrimSpace(q.Text)):
@@ -112,6 +115,8 @@ func (j *Judge) OfOrder(q Question, said Said, n int) (places []int, a verify.Op
 	a = verify.Opinion{Text: said.Text, Tokens: said.Tokens}
 	found, ok := j.found(said.Text)
 	switch {
+	case said.Fault != "":
+		a.Why = said.Fault
 	case !said.Ended:
 		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
 	case strings.Contains(said.Text, strings.TrimSpace(q.Text)):

@@ -1,0 +1,141 @@
+package panel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
+)
+
+// diary is a journal that never forgets.
+type diary struct {
+	mu    sync.Mutex
+	lines map[string]judge.Said
+	by    []random.Key
+}
+
+func (d *diary) Said(model string, q Query, vote int, by random.Key, ask func() (judge.Said, error)) (judge.Said, error) {
+	key := fmt.Sprint(model, q, vote)
+	d.mu.Lock()
+	known, there := d.lines[key]
+	d.by = append(d.by, by)
+	d.mu.Unlock()
+	if there {
+		return known, nil
+	}
+	said, err := ask()
+	if err == nil && said.Fault == "" {
+		d.mu.Lock()
+		d.lines[key] = said
+		d.mu.Unlock()
+	}
+	return said, err
+}
+
+// TestEndpoint: a judge behind an address reads a question as it is, with a seed for each vote; an answer that is
+// missing is not scored with the reason, never 0, and asked again; what was answered is asked once. A question that is
+// too long is wrong.
+func TestEndpoint(t *testing.T) {
+	var mu sync.Mutex
+	asked, gone := map[Query]int{}, ""
+	e := &Endpoint{Name: "m", Server: Server{Address: "127.0.0.1:1"}, Journal: &diary{lines: map[string]judge.Said{}}}
+	e.Ask = func(_ context.Context, at Server, q Query) (judge.Said, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[q]++
+		if gone != "" && strings.Contains(q.Text, gone) {
+			return judge.Said{}, errors.New("there is no answer after 60 s" + strings.Repeat(".", 1000))
+		}
+		return judge.Said{Text: "Score: 7", Tokens: 3, Ended: true}, nil
+	}
+	panelOf := func() *Panel {
+		return &Panel{Models: func(string) (Model, error) { return e, nil }, Seed: 7}
+	}
+	j := made(t, strings.Replace(rated, `"max_tokens":9`, `"max_tokens":9,"votes":3,"temperature":1,"context":80`, 1))
+	long := strings.Repeat("ö", 20)
+	gone = "two"
+	p := panelOf()
+	key := random.Key{Purpose: random.Sample, Stage: 1, Step: 5, Stream: 3}
+	g := about("6*7?", "one", "two", long, "one")
+	g.Segments = []rollout.Segment{{Parent: -1}, {Drawn: rollout.Drawn{Key: key}}}
+	for i := range g.Paths {
+		g.Paths[i].Leaf = 1
+	}
+	out := verdictsOf(t, p, j, g)[0]
+	if out[0].Score != 0.7 || out[0].Verdict != verify.Graded || out[3].Score != 0.7 {
+		t.Errorf("%+v", out[0])
+	}
+	if v := out[1]; v.Verdict != verify.NotScored || !strings.Contains(v.Reason, "the answer of m is unreadable: there is no answer after 60 s") || len(v.Reason) > maxFault+100 {
+		t.Errorf("a missing answer: %+v", v)
+	}
+	if v := out[2]; v.Verdict != verify.Wrong || !strings.Contains(v.Reason, "it cannot be shown to m: the question has ") || !strings.Contains(v.Reason, " bytes with its answer; the judge has room for 80") {
+		t.Errorf("a long one: %+v", v)
+	}
+	seeds := map[uint64]bool{}
+	for q, n := range asked {
+		if seeds[q.Seed] = true; n != 1 || q.MaxTokens != 9 || q.Temperature != 1 || q.Seed >= 1<<31 || q.Text != "Rate one for 6*7?, such as Score: 10." && q.Text != "Rate two for 6*7?, such as Score: 10." {
+			t.Errorf("%d times: %+v", n, q)
+		}
+	}
+	if len(asked) != 6 || len(seeds) != 6 {
+		t.Errorf("%d questions with %d seeds", len(asked), len(seeds))
+	}
+	for _, by := range e.Journal.(*diary).by {
+		if by != key {
+			t.Errorf("asked by %+v, want %+v", by, key)
+		}
+	}
+	before := fmt.Sprint(out[0].Score)
+	gone, asked = "", map[Query]int{}
+	again := verdictsOf(t, panelOf(), j, about("6*7?", "one", "two"))[0] // of a run that is resumed: nothing but what was missing
+	if len(asked) != 3 || fmt.Sprint(again[0].Score) != before || again[1].Score != 0.7 {
+		t.Errorf("%d questions are asked again; %+v", len(asked), again)
+	}
+	asked = map[Query]int{}
+	if verdictsOf(t, p, j, g); len(asked) != 0 {
+		t.Errorf("%d questions are asked again that the journal has", len(asked))
+	}
+
+	e.Journal, gone, asked = nil, "x", map[Query]int{} // a server that hangs is not waited for by every question
+	var texts []string
+	for i := range 200 {
+		texts = append(texts, fmt.Sprint("x", i))
+	}
+	unasked := 0
+	for _, v := range verdictsOf(t, panelOf(), j, about("6*7?", texts...))[0] {
+		if v.Verdict != verify.NotScored {
+			t.Fatalf("%+v", v)
+		}
+		for _, o := range v.Opinions {
+			if strings.Contains(o.Why, "too many of its answers before were missing") {
+				unasked++
+			}
+		}
+	}
+	if n := len(asked); n < missed || n >= missed+inFlight || n+unasked != 600 {
+		t.Errorf("%d questions are asked, %d are not", n, unasked)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	e.Ask = func(context.Context, Server, Query) (judge.Said, error) {
+		cancel()
+		return judge.Said{}, errors.New("cancelled")
+	}
+	if _, err := panelOf().Judge(ctx, j, []rollout.Group{about("6*7?", "one")}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if _, err := panelOf().Judge(t.Context(), made(t, `{"model":"m","source":"{completion}","read":{"yes":1,"no":0}}`), []rollout.Group{about("6*7?", "one")}); err == nil || !strings.Contains(err.Error(), "the model m draws answers, and nothing else of it can be read") {
+		t.Errorf("probabilities: %v", err)
+	}
+	e.Ask = nil
+	if _, err := panelOf().Judge(t.Context(), j, []rollout.Group{about("6*7?", "one")}); err == nil || !strings.Contains(err.Error(), "the judge m is behind 127.0.0.1:1, and nobody here asks it") {
+		t.Errorf("nobody asks: %v", err)
+	}
+}
