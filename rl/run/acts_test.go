@@ -103,7 +103,6 @@ var doesNotAct = map[string]string{
 	"trapo algorithm.state.earlier":              "two steps make no two visits before the last one",
 	"co-reward algorithm.penalty":                firstVote,
 	"co-reward algorithm.beta":                   firstVote,
-	"autotriton reward":                          "what the start of the test writes has a product",
 	"acereason updates_per_rollout":              "few groups of programs differ: one update takes them all",
 	"guru reward":                                "its engine and the task agree on every program",
 	"gain-rl algorithm.state.middle":             slowLevel,
