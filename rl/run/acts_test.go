@@ -51,6 +51,7 @@ const (
 	fourth     = "it acts from the fourth step on"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
+	visited    = "a weakness is known from the second visit of a problem on"
 	stands     = "the policy stands still while the preference model learns"
 )
 
@@ -107,6 +108,11 @@ var doesNotAct = map[string]string{
 	"guru reward":                                "its engine and the task agree on every program",
 	"gain-rl algorithm.state.middle":             slowLevel,
 	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
+	"sws source":                                 visited,
+	"sws make.0.where":                           visited,
+	"sws algorithm.state.best":                   visited,
+	"sws algorithm.state.total":                  visited,
+	"sws algorithm.state.timed":                  visited,
 	"rlmt algorithm.loss":                        stands,
 	"rlmt updates_per_rollout":                   stands,
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
@@ -172,6 +178,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"ssp":               {"ssp", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 1, turns = 2, searched = 0.5}, episode = {tokens = 60}}`},
 	"absolute-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"clpo":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 9, settings = {terms = 3, max_number = 3, max_total = 5, careless = 0.3}}`},
+	"sws":               {"sws", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 9, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"critic":            {"critique-rl", `task={name = "critic", eval_problems = 1, eval_samples = 1, settings = {steps = 3, max_number = 3, max_total = 9, aimed = 0.5}}`},
 	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"masksearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
@@ -315,6 +322,7 @@ var notHere = map[string]string{
 	"invisible-leash":   "nothing is evaluated here",
 	"math-beyond":       "nothing is evaluated here",
 	"reasoning-vectors": "nothing is evaluated here",
+	"sws":               visited,
 	"parallel-r1":       "the tiny model writes no tags",
 }
 
