@@ -62,10 +62,12 @@ func influence(t *testing.T, m *model.Model, rows int, options ...learn.Option) 
 			x[i] = append(x[i], []float64{1, 0, -0.5}[(i+j)%3])
 		}
 	}
-	got, err := tr.Influence(seqs, x)
+	sets, by := [][]seq.Sequence{seqs}, [][][]float64{x}
+	all, err := tr.Influence(sets, by)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := all[0]
 	want := pairsOf(t, m, tr, seqs, slices.Concat(x...))
 	square := 0.0
 	for i, v := range slices.Concat(got...) {
@@ -84,9 +86,27 @@ func influence(t *testing.T, m *model.Model, rows int, options ...learn.Option) 
 	if slices.ContainsFunc(modeltest.Flat(t, grads), func(g float32) bool { return g != 0 }) {
 		t.Error("a gradient is left behind")
 	}
-	again, err := tr.Influence(seqs, x)
-	if err != nil || !slices.EqualFunc(again, got, slices.Equal) {
-		t.Errorf("it is something else again: %v, %v", again, err)
+	// Again, beside others of which a batch holds some: one with nothing to predict, and each sequence alone.
+	last := seqs[3]
+	last.Spans = nil
+	sets, by = append(sets, []seq.Sequence{last}, seqs), append(by, [][]float64{nil}, x)
+	var alone [][][]float64
+	for i, s := range seqs {
+		one, err := tr.Influence([][]seq.Sequence{{s}}, [][][]float64{{x[i]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone = append(alone, one[0])
+		sets, by = append(sets, []seq.Sequence{s}), append(by, [][]float64{x[i]})
+	}
+	all, err = tr.Influence(sets, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range append([][][]float64{got, {nil}, got}, alone...) {
+		if !slices.EqualFunc(all[k], want, slices.Equal) {
+			t.Errorf("set %d beside others: %v, want %v", k, all[k], want)
+		}
 	}
 }
 

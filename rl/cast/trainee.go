@@ -29,10 +29,14 @@ func (t *Trainee) Forward(views []rollout.View) ([]seq.Stats, error) {
 // Backward adds the gradient of the views of the last Forward.
 func (t *Trainee) Backward(weights []learn.Weights) error { return t.trainer.Backward(weights) }
 
-// Influence is, for each token that the policy wrote, the sum over all such tokens of the views of x times the
-// inner product of the two's gradients by the output table, see [learn.Trainer.Influence].
-func (t *Trainee) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
-	return t.trainer.Influence(sequences(views), x)
+// Influence is, for each token that the policy wrote, the sum over all such tokens of its set of views of x times
+// the inner product of the two's gradients by the output table, see [learn.Trainer.Influence].
+func (t *Trainee) Influence(sets [][]rollout.View, x [][][]float64) ([][][]float64, error) {
+	all := make([][]seq.Sequence, len(sets))
+	for k, views := range sets {
+		all[k] = sequences(views)
+	}
+	return t.trainer.Influence(all, x)
 }
 
 // GradientNorms are the norms of the gradients of the views' log-probs, each by itself, see

@@ -102,6 +102,9 @@ func influences(together func(cs []Completion, i int) int) func(x subject, fact 
 		if err != nil {
 			return c, x.blamed(err)
 		}
+		var asked [][]rollout.View
+		var by [][][]float64
+		var sets [][][]float64 // of the result: zeros, or what is asked
 		for i := 0; i < len(x.cs); {
 			var views []rollout.View
 			var weights [][]float64
@@ -118,14 +121,18 @@ func influences(together func(cs []Completion, i int) int) func(x subject, fact 
 				views, weights, given = append(views, x.cs[i].View), append(weights, w), given[n:]
 			}
 			if !some { // nothing has an influence
-				for _, w := range weights {
-					c.V = append(c.V, w...)
-				}
+				sets = append(sets, weights)
 				continue
 			}
-			rows, err := x.models.Influence(views, weights)
-			if err != nil {
-				return c, err
+			sets, asked, by = append(sets, nil), append(asked, views), append(by, weights)
+		}
+		said, err := x.models.Influence(asked, by)
+		if err != nil {
+			return c, err
+		}
+		for _, rows := range sets {
+			if rows == nil {
+				rows, said = said[0], said[1:]
 			}
 			c.V = append(c.V, slices.Concat(rows...)...)
 		}

@@ -16,7 +16,7 @@ type models interface {
 	// States tells of the hidden states that tokens leave in a layer of a model, see [cast.Cast.States].
 	States(model string, layer int, views []rollout.View, do func(i int, states [][]float32) error) error
 	// Influence and GradientNorms are of the policy's gradients, see [cast.Trainee.Influence].
-	Influence(views []rollout.View, x [][]float64) ([][]float64, error)
+	Influence(sets [][]rollout.View, x [][][]float64) ([][][]float64, error)
 	GradientNorms(views []rollout.View) ([]float64, error)
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
 	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
@@ -41,8 +41,8 @@ type castModels struct{ *cast.Cast }
 func (m castModels) Forward(views []rollout.View) ([]seq.Stats, error) {
 	return m.Policy.Forward(views)
 }
-func (m castModels) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
-	return m.Policy.Influence(views, x)
+func (m castModels) Influence(sets [][]rollout.View, x [][][]float64) ([][][]float64, error) {
+	return m.Policy.Influence(sets, x)
 }
 
 func (m castModels) GradientNorms(views []rollout.View) ([]float64, error) {

@@ -83,16 +83,18 @@ func (m *spoken) PlaceOf(_ string, texts []cast.Text) ([]reward.Place, error) {
 	return out, nil
 }
 
-// Influence of a token is the sum of all x and the number of views.
-func (m *spoken) Influence(views []rollout.View, x [][]float64) ([][]float64, error) {
-	m.asked++
-	sum := float64(100 * len(views))
-	for _, v := range slices.Concat(x...) {
-		sum += v
-	}
-	out := make([][]float64, len(views))
-	for i, v := range views {
-		out[i] = slices.Repeat([]float64{sum}, v.Tokens())
+// Influence of a token is the sum of all x of its set, and the number of views of that.
+func (m *spoken) Influence(sets [][]rollout.View, x [][][]float64) ([][][]float64, error) {
+	out := make([][][]float64, len(sets))
+	for k, views := range sets {
+		m.asked++
+		sum := float64(100 * len(views))
+		for _, v := range slices.Concat(x[k]...) {
+			sum += v
+		}
+		for _, v := range views {
+			out[k] = append(out[k], slices.Repeat([]float64{sum}, v.Tokens()))
+		}
 	}
 	return out, nil
 }
