@@ -46,6 +46,7 @@ var elsewhere = map[string]string{
 	"rl/eval/model.go":              "rlzero eval",
 	"rl/eval/head.go":               "rlzero eval",
 	"rl/eval/judges.go":             "rlzero judge",
+	"rl/eval/tree.go":               "rlzero eval",
 	"rl/infer/head.go":              "rlzero score",
 	"rl/infer/talk.go":              "rlzero chat",
 	"rl/run/repeat.go":              "rlzero train --replay",
