@@ -15,7 +15,7 @@ import (
 
 // Result is one measurement, a line of "rlzero bench --json".
 type Result struct {
-	Bench         string             `json:"bench"` // matmul, decode, prefill, train, groups, step, models, growth or profile
+	Bench         string             `json:"bench"` // matmul, decode, prefill, train, groups, step, models, episodes, growth or profile
 	Case          string             `json:"case"`
 	Device        string             `json:"device"`
 	Tier          string             `json:"tier"`

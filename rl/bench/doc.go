@@ -11,7 +11,7 @@
 // Times are wall-clock times, except in Profile, which takes the device's own: each op runs alone,
 // with a timestamp after it. Things that are compared are measured in turns, in the same run.
 // Products and training give the best of several repetitions, since noise on a shared machine only
-// adds. Sampling gives medians, and the quartiles of the ratio over the turns, which show how much
+// adds, and so do answers of tools and worlds. Sampling gives medians, and the quartiles of the ratio over the turns, which show how much
 // of a difference is noise. Compare values only within one run.
 //
 // # Limits

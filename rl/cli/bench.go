@@ -20,7 +20,7 @@ import (
 
 var benchDtypes = []string{string(hf.F32), string(hf.BF16), string(hf.Q8), string(hf.Q4)}
 
-const benchNames = "matmul|decode|prefill|train|groups|step|models|growth|profile|all"
+const benchNames = "matmul|decode|prefill|train|groups|step|models|episodes|growth|profile|all"
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
@@ -45,11 +45,17 @@ func benchCommand() *cli.Command {
             that leaves the device outside of its phase, beside one that
             stays; and what a judge takes that is asked about all
             completions of a step together
+   episodes microseconds of an answer of a tool and of a world, beside what it
+            should take at most; and seconds of a step of 64 episodes whose
+            worlds take 0.2 s for a turn, in turns with one whose worlds take
+            no time. --preset is a recipe of a task in turns, guess-tiny
+            unless it is given
    growth   seconds of such a step over lengths, group sizes, numbers of
             prompts and models, compared with what theory predicts from the
             first
    profile  milliseconds of each kernel in an update, a prompt and decoding
-   all      all of these but models, growth and profile
+   all      all of these but models, episodes, growth
+            and profile
 
 The two sides of a comparison are measured in turns. decode prints medians, and the quartiles
 of their ratio; the others print the best of several repetitions.
@@ -69,7 +75,7 @@ Examples:
    rlzero bench profile --small
    rlzero bench decode --large --dtype bf16 --only 0.5B`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
-			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step and models run"},
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step, models and episodes run"},
 			&cli.StringFlag{Name: "from", Usage: "the `MODEL` that step and models start from: a folder, a .gguf file, a run or a checkpoint; without it that of the preset, or random weights and completions of full length"},
 			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
@@ -202,6 +208,14 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 		"models": func(d gpu.Device) error {
 			b.Device = d
 			return bench.Models(c.Context, b, c.String("preset"), c.String("from"))
+		},
+		"episodes": func(d gpu.Device) error {
+			b.Device = d
+			preset := "guess-tiny"
+			if c.IsSet("preset") {
+				preset = c.String("preset")
+			}
+			return bench.Episodes(c.Context, b, preset)
 		},
 		"profile": each(bench.Profile),
 	}
