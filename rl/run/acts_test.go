@@ -181,6 +181,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"clpo":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 9, settings = {terms = 3, max_number = 3, max_total = 5, careless = 0.3}}`},
 	"sws":               {"sws", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 9, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"rlpt":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 12, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.3}}`},
+	"secrepair":         {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"critic":            {"critique-rl", `task={name = "critic", eval_problems = 1, eval_samples = 1, settings = {steps = 3, max_number = 3, max_total = 9, aimed = 0.5}}`},
 	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"masksearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
