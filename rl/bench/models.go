@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 // modelTurns is how often a step with a use of a model and one without are done in turns, at least.
@@ -188,8 +189,12 @@ func (o ofModels) leaving(ctx context.Context, u modelUse) error {
 		o.skip("models", o.what(u), "what leaves comes back from a folder: give one with --from")
 		return nil
 	}
+	found, err := store.FindModel(o.preset.Model.Path, "") // of a run, the model that it offers
+	if err != nil {
+		return err
+	}
 	open := func(resident string) (*loop, func(), error) {
-		u.models = ofFolder(o.preset.Model.Path, resident)
+		u.models = ofFolder(found.Dir, resident)
 		return o.open(u)
 	}
 	stays, closed, err := open("always")
