@@ -61,7 +61,7 @@ func buffersOnly(dev gpu.Device) gpu.Caps {
 }
 
 // TestScratchIsOfOnePhase: the scratch is as large as what the largest phase has, and 2 % at most, and phases apart
-// would take their sum. A judge beside a policy of 0.5B, as in the issue of models by name, takes at most 2.4 GiB.
+// would take their sum. A judge beside a policy of 0.5B, with the sizes below, takes at most 2.4 GiB.
 func TestScratchIsOfOnePhase(t *testing.T) {
 	judge := shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, hf.Q8)
 	judge.KVDtype = hf.BF16

@@ -37,9 +37,9 @@ Example: what can a machine with 16 GB train of a model with half a billion para
 
    rlzero fit Qwen2.5-0.5B-Instruct
 
-With --beside, a judge is planned too, whose matrices are kept as those of MODEL are. What is
-printed last is the memory of each phase of a step: sampling, training and the judge's reading
-take turns in one scratch.
+With --beside, the plan includes a judge, stored in the same type as MODEL. The last table is the
+memory of each phase of a step: sampling, training and the judge's reading take turns in one
+scratch, which is working memory that the phases reuse.
 
 --json prints one object, with sizes in bytes:
 
@@ -151,7 +151,7 @@ func printFit(c *cli.Context, r *fit.Report, caps gpu.Caps, path string) {
 		r.Start.Group, r.Start.Context, gpu.FormatBytes(r.Start.Bytes), r.Recipe, terminal.ShellWord(path), r.Start.Set)
 	fmt.Fprintf(w, "Memory by phase:\n")
 	for _, p := range r.Phases {
-		fmt.Fprintf(w, "   %-24s %10s, of which %s are scratch\n", p.Phase, gpu.FormatBytes(p.Bytes), gpu.FormatBytes(p.Scratch))
+		fmt.Fprintf(w, "   %-24s %10s, of which %s is scratch\n", p.Phase, gpu.FormatBytes(p.Bytes), gpu.FormatBytes(p.Scratch))
 	}
 }
 

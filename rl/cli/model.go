@@ -393,11 +393,11 @@ expected over all draws of k of the completions; the share of what the base does
 the model does (expansion); and the entropy of answers and of tokens. --n is then 256 and --k the
 powers of two up to --n unless they are given.
 
---tree draws besides as [stage.tree] of the task's recipe says, of its last stage that has one; a run
-has its own. It prints for the first completions and after each round how many completions a problem
-has, the tokens drawn for them (each once, however many share it), the score of the best completion
-and the mean of all, and beside them the expected best of as many completions drawn one by one as
-these tokens are worth. --n has to be at least as many for that.
+--tree also draws completions as [stage.tree] of the recipe says: of the last stage that has one, in the
+recipe of --task or of the run. For the first completions and after each round it prints how many
+completions a problem has, the tokens drawn (a token that several share counts once), the best score
+and the mean. Beside them stands the expected best of independent completions for the same number of
+tokens. --n must be at least as many as these.
 
 A model with a head, which scores, is measured on rows of --data that say which completions are
 right: chosen and rejected, completion and label, or steps and labels. It prints how often the
@@ -431,7 +431,7 @@ problems, so that the figure is likely too high.`,
 			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all of them if a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of completions of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
-			&cli.BoolFlag{Name: "tree", Usage: "draw besides as the tree of the recipe's stage says"},
+			&cli.BoolFlag{Name: "tree", Usage: "also draw completions by the tree of the recipe"},
 			&cli.StringFlag{Name: "against", Usage: "measure the model `BASE` too, and tell what training kept, lost and gained", DefaultText: "no comparison"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
 			logitsFlag, withFlag, checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),

@@ -56,9 +56,9 @@ type Making struct {
 	// with by: number by which the logits are divided; 0: the likeliest token
 	Temperature float64 `toml:"temperature" range:"[0,100]" default:"1"`
 
-	// with by: who judges the text, and only of a right one there is a row. task, or a verifier of the stage: as
-	// an answer to the problem. problem: as a problem that the task accepts; rewritten: also with the answer
-	// of the problem that the row is made of, and not that problem. "": nobody
+	// with by: what judges the text; a row is made only if the text passes. task, or a verifier of the stage: it
+	// is a right answer to the problem. problem: it is a problem that the task accepts. rewritten: it is
+	// another such problem, with the same answer as the one that the row is made of. "": nothing judges it
 	Check string `toml:"check"`
 
 	// only so many of the newest rows are drawn from; 0: all. Where several tables have the same rows, the

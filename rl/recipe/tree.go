@@ -41,9 +41,9 @@ type Tree struct {
 	// the same for all
 	Choose string `toml:"choose" default:"segment_first(old_entropy)"`
 
-	// completions that go on from a node begin with different tokens, and with none with which one goes on there
-	// already: each is drawn without those. Log-probs stay those of a draw without this. With roots = 1,
-	// choose = "-depth" and open = 1 a first round does so at the beginning of completions
+	// completions that branch from one node begin with different tokens: each draw leaves out the first tokens
+	// that are already taken there. Log-probs are still those of an ordinary draw. Whole completions begin
+	// differently with roots = 1, choose = "-depth" and open = 1
 	Distinct bool `toml:"distinct"`
 
 	// node: a token that several completions share is learned once, in the first of them that learns from

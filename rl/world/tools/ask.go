@@ -20,14 +20,14 @@ func init() {
 
     <ask>What is the capital of France?</ask>   Paris
 
-It asks a model of [models] that has a path, whose tokens may be others than the policy's, or policy: the
+It asks a model of [models] that has a path, whose tokenizer may differ from the policy's, or policy: the
 policy as it is in this step. The model reads the question alone, as a message of the user where it has a
 chat template. It answers by its most likely tokens, or with a temperature by draws whose random numbers
 follow from the question and the seed of the run. So equal questions have equal answers while its weights
 are the same, and nothing has to be kept for a run that is resumed. The argument is question. A mistake is
 a question without a word, one that the model cannot read, and one for which context has no room.
 
-What a call costs is price. The fact turn.price is that of all calls of a turn that are made.
+Each call costs price. The fact turn.price is the total of the calls that a turn makes.
 
 ` + settings.Describe(defaultAsk()),
 		Options: func() Options { return defaultAsk() },
@@ -38,7 +38,7 @@ func defaultAsk() *AskOptions { return &AskOptions{Context: 512, MaxTokens: 64} 
 
 // AskOptions are whom the tool "ask" asks, and how.
 type AskOptions struct {
-	Model       string  `toml:"model" about:"who is asked: a model of [models] with path, or policy; it has to be given"`
+	Model       string  `toml:"model" about:"who is asked: a model of [models] with path, or policy; required"`
 	Context     int     `toml:"context" range:"[2,16777216]" about:"tokens that a question may have with its answer"`
 	MaxTokens   int     `toml:"max_tokens" range:"[1,16777216]" about:"tokens of an answer, at most"`
 	Temperature float64 `toml:"temperature" range:"[0,100]" about:"divides the logits of the draws; 0: the most likely tokens"`
