@@ -325,7 +325,6 @@ var notHere = map[string]string{
 	"invisible-leash":   "nothing is evaluated here",
 	"math-beyond":       "nothing is evaluated here",
 	"reasoning-vectors": "nothing is evaluated here",
-	"sws":               visited,
 	"parallel-r1":       "the tiny model writes no tags",
 }
 
