@@ -46,10 +46,10 @@ func benchCommand() *cli.Command {
             stays; and what a judge takes that is asked about all
             completions of a step together
    episodes microseconds of an answer of a tool and of a world, beside what
-            it should take at most; and seconds of a step of 64 episodes whose
-            worlds take 0.2 s for a turn, in turns with one whose worlds take
-            no time. --preset is a recipe of a task in turns, guess-tiny
-            unless it is given
+            it should take at most; and seconds of a step of 64 episodes
+            whose worlds take 0.2 s for a turn, in turns with one whose
+            worlds take no time. --preset is a recipe of a task in turns,
+            guess-tiny unless it is given
    growth   seconds of such a step over lengths, group sizes, numbers of
             prompts and models, compared with what theory predicts from the
             first
