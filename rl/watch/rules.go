@@ -158,15 +158,15 @@ func truthFalls(h *history) (facts, bool) {
 		fmt.Sprintf("meanwhile the truth fell from %s to %s", figure(top.mean), figure(truth.mean))}, true
 }
 
-// callsFall: calls against the steps with the most of them, and the reward against those with the highest. Both falls
-// have to be clear, as in truthFalls.
+// callsFall: calls against the steps with the most of them, of which there have to be some, and the reward against
+// those with the highest. Both falls have to be clear, as in truthFalls.
 func callsFall(h *history) (facts, bool) {
 	const left = 0.5 // of the calls
 	calls, ok := h.last("rollout/calls_mean", window)
 	most, ok2 := h.tops["rollout/calls_mean"]
 	reward, ok3 := h.last("reward/mean", window)
 	top, ok4 := h.tops["reward/mean"]
-	if !ok || !ok2 || !ok3 || !ok4 || calls.mean > left*most.mean || reward.mean >= top.mean || reward.errors(top) <= 4 {
+	if !ok || !ok2 || !ok3 || !ok4 || most.mean == 0 || calls.mean > left*most.mean || calls.errors(most) <= 4 || reward.mean >= top.mean || reward.errors(top) <= 4 {
 		return facts{}, false
 	}
 	return facts{fmt.Sprintf("calls of an episode fell from %s to %s", figure(most.mean), figure(calls.mean)),

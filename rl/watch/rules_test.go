@@ -76,6 +76,18 @@ func scattered(rows []row) []row {
 	return rows
 }
 
+// rareCalls are rows of a policy that called a tool in two of its first steps.
+func rareCalls(rows []row) []row {
+	for i := range rows {
+		rows[i] = maps.Clone(rows[i])
+		rows[i]["rollout/calls_mean"] = 0
+		if i == 3 || i == 8 {
+			rows[i]["rollout/calls_mean"] = 0.1
+		}
+	}
+	return rows
+}
+
 // TestUnread: of several judges the alert names the one with the most answers that cannot be read.
 func TestUnread(t *testing.T) {
 	w := New()
@@ -137,6 +149,8 @@ func TestRules(t *testing.T) {
 		{"paid less and less right, after more of both", slices.Concat(pair(30, row{"reward/truth": 0.5}, row{"reward/mean": 0.9, "rollout/right_share": 0.9, "reward/truth": 0.9}), pair(30, row{"reward/mean": 0.9, "rollout/right_share": 0.9, "reward/truth": 0.9}, row{"reward/mean": 0.7, "rollout/right_share": 0.7, "reward/truth": 0.7})), nil},
 		{"paid more, the truth within its scatter", scattered(pair(60, row{"reward/truth": 0.5}, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "reward/truth": 0.5})), nil},
 		{"calls and reward fall", pair(60, row{"rollout/calls_mean": 1}, row{"rollout/calls_mean": 0.1, "reward/mean": 0.3, "rollout/right_share": 0.3}), []string{"calls_fall"}},
+		{"no calls ever, less reward", pair(60, row{"rollout/calls_mean": 0}, row{"rollout/calls_mean": 0, "reward/mean": 0.3, "rollout/right_share": 0.3}), nil},
+		{"few calls, which scatter, less reward", rareCalls(pair(60, nil, row{"reward/mean": 0.3, "rollout/right_share": 0.3})), nil},
 		{"fewer calls, as much reward", pair(60, row{"rollout/calls_mean": 1}, row{"rollout/calls_mean": 0.1}), nil},
 		{"less reward, as many calls", pair(60, row{"rollout/calls_mean": 1}, row{"rollout/calls_mean": 0.9, "reward/mean": 0.3, "rollout/right_share": 0.3}), nil},
 		{"a judge that cannot be read", pair(30, row{"judge/unread/a": 0.01, "judge/unread/b": 0.2}, row{"judge/unread/a": 0.02, "judge/unread/b": 0.2}), []string{"judge_unread"}},
