@@ -34,14 +34,15 @@ type Grown struct {
 	Rounds []Round `json:"rounds"` // the first has the completions before the tree grows
 }
 
-// Round is what a tree had reached after a round; means are over the problems.
+// Round is what a tree had reached after a round; means are over the problems. Best and Rival are over those that have
+// both, where any has.
 type Round struct {
 	Leaves float64 // completions of a problem
-	Tokens float64 // that were drawn for them: each once, however many share it
+	Tokens float64 // in them: each once, however many share it, and also if it was drawn again, as the first one with distinct
 	Best   float64 // score of the best completion; NaN without a problem of which one is scored
 	Mean   float64 // of the completions' scores; likewise
 	Plain  int     // completions drawn from the beginning that have as many tokens, at least 1
-	Rival  float64 // expected score of the best of so many; NaN where fewer were drawn of each problem
+	Rival  float64 // expected score of the best of so many; NaN where no problem has both
 }
 
 // MarshalJSON writes figures that could not be measured as null.
@@ -101,7 +102,8 @@ func (e *Evaluator) grow(ctx context.Context, r *recipe.Recipe, stage int, rende
 // roundOf is what trees have reached with so many completions each, beside completions drawn one by one.
 func roundOf(groups []rollout.Group, paths []int, plain *Result) Round {
 	var r Round
-	var best, mean, rival []float64
+	var all, mean, best, rival []float64 // all: the best of each tree; best: of those that have a rival
+	tops := map[int]float64{}            // [problem]
 	for i := range groups {
 		part := groups[i]
 		part.Paths = part.Paths[:paths[i]]
@@ -113,16 +115,21 @@ func roundOf(groups []rollout.Group, paths []int, plain *Result) Round {
 			}
 		}
 		if t.scored() > 0 {
-			best, mean = append(best, stats.BestOfK(t.scores, t.scored())), append(mean, t.sum/float64(t.scored()))
+			tops[i] = stats.BestOfK(t.scores, t.scored())
+			all, mean = append(all, tops[i]), append(mean, t.sum/float64(t.scored()))
 		}
 	}
-	r.Best, r.Mean, r.Plain = meanOf(best), meanOf(mean), max(1, int(r.Tokens/plain.Length))
+	r.Mean, r.Plain = meanOf(mean), max(1, int(r.Tokens/plain.Length))
 	for i := range plain.Groups {
-		if x := stats.BestOfK(tallyOf(&plain.Groups[i]).scores, r.Plain); !math.IsNaN(x) {
-			rival = append(rival, x)
+		x := stats.BestOfK(tallyOf(&plain.Groups[i]).scores, r.Plain)
+		if top, scored := tops[i]; scored && !math.IsNaN(x) {
+			best, rival = append(best, top), append(rival, x)
 		}
 	}
-	r.Rival = meanOf(rival)
+	if len(best) == 0 {
+		best = all
+	}
+	r.Best, r.Rival = meanOf(best), meanOf(rival)
 	return r
 }
 

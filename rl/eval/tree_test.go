@@ -12,7 +12,7 @@ import (
 )
 
 // TestRounds: figures of trees by hand: a shared token counts once, what is not scored is left out, and the rivals
-// are as many completions as have the same tokens.
+// are as many completions as have the same tokens, of the same problems.
 func TestRounds(t *testing.T) {
 	score := func(x float64) []verify.Verdict { return []verify.Verdict{{Verdict: verify.Right, Score: x}} }
 	none := []verify.Verdict{verify.Abstain("no reference")}
@@ -27,7 +27,7 @@ func TestRounds(t *testing.T) {
 	plain := &Result{Length: 2, Groups: []rollout.Group{judgedAs(score(0)[0], score(1)[0], score(0.5)[0]), judgedAs(score(1)[0], none[0], score(1)[0])}}
 	groups := []rollout.Group{first, second}
 	for i, want := range []Round{
-		{Leaves: 2, Tokens: 7, Best: (0.25 + 0.5) / 2, Mean: (0.25 + 0.25) / 2, Plain: 3, Rival: 1}, // of 3 of the first alone
+		{Leaves: 2, Tokens: 7, Best: 0.25, Mean: (0.25 + 0.25) / 2, Plain: 3, Rival: 1}, // best of the first alone, which has 3 rivals
 		{Leaves: 2.5, Tokens: 8.5, Best: (1 + 0.5) / 2, Mean: (0.625 + 0.25) / 2, Plain: 4, Rival: math.NaN()},
 	} {
 		got := roundOf(groups, []int{2 + i, 2}, plain)
@@ -42,6 +42,11 @@ func TestRounds(t *testing.T) {
 	two := roundOf([]rollout.Group{second, second}, []int{1, 1}, &Result{Length: 2.5, Groups: plain.Groups})
 	if want := (2.5/3 + 1) / 2; two.Plain != 2 || math.Abs(two.Rival-want) > 0x1p-50 { // some roundings of numbers of at most 1
 		t.Errorf("%+v, want a rival of %v of two", two, want)
+	}
+	unscored := rollout.Group{Segments: second.Segments, Paths: []rollout.Path{{Leaf: 1, Verdicts: none}}}
+	one := roundOf([]rollout.Group{second, unscored}, []int{1, 1}, &Result{Length: 2.5, Groups: plain.Groups})
+	if want := 2.5 / 3; one.Plain != 2 || one.Best != 0.5 || math.Abs(one.Rival-want) > 0x1p-50 { // likewise
+		t.Errorf("%+v, want a rival of %v of two, of the problem whose tree is scored", one, want)
 	}
 	g := &Grown{Stage: "rl", Rounds: []Round{{Leaves: 2, Tokens: 7, Best: 0.375, Mean: 0.25, Plain: 3, Rival: 1}, {Leaves: 2.5, Tokens: 8.5, Best: math.NaN(), Mean: 0.5, Plain: 4, Rival: math.NaN()}}}
 	raw, err := json.Marshal(Report{Task: "task", Result: new(Evaluator).summarise(plain.Groups, 3, []int{1}), ks: []int{1}, Grown: g})
