@@ -151,6 +151,7 @@ type Engine struct {
 	mu      sync.Mutex
 	waiting []*group
 	running bool
+	entered bool // the loop has its phase; before, it touches nothing
 	state   State
 
 	lost   uint64   // times that another phase was where the engine is
@@ -260,7 +261,7 @@ func (e *Engine) Generate(ctx context.Context, req Request) ([]Completion, error
 		return nil, err
 	}
 	e.enqueue(g)
-	if err := <-g.done; err != nil {
+	if err := e.await(g); err != nil {
 		return nil, err
 	}
 	return g.completions(), nil
@@ -279,7 +280,7 @@ func (e *Engine) GenerateAll(ctx context.Context, reqs []Request) ([][]Completio
 	out := make([][]Completion, len(reqs))
 	var errs []error
 	for i, g := range groups {
-		if err := <-g.done; err != nil {
+		if err := e.await(g); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -289,6 +290,22 @@ func (e *Engine) GenerateAll(ctx context.Context, reqs []Request) ([][]Completio
 		return nil, errs[0]
 	}
 	return out, nil
+}
+
+// await waits until a group has ended. If it is cancelled it does so at the next step, or at once while the loop waits
+// for its phase.
+func (e *Engine) await(g *group) error {
+	select {
+	case err := <-g.done:
+		return err
+	case <-g.ctx.Done():
+	}
+	e.mu.Lock()
+	if !e.entered {
+		e.dropGone()
+	}
+	e.mu.Unlock()
+	return <-g.done
 }
 
 func (g *group) completions() []Completion {
@@ -354,7 +371,7 @@ func (e *Engine) enqueue(groups ...*group) {
 	defer e.mu.Unlock()
 	e.waiting = append(e.waiting, groups...)
 	if !e.running && len(e.waiting) > 0 {
-		e.running = true
+		e.running, e.entered = true, false
 		go e.loop()
 	}
 }
@@ -369,6 +386,9 @@ func (e *Engine) loop() {
 		return
 	}
 	defer e.opt.Phase.Leave()
+	e.mu.Lock()
+	e.entered = true
+	e.mu.Unlock()
 	for {
 		if ended := e.start(); ended {
 			return

@@ -1,6 +1,8 @@
 package sample_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/internal/modeltest"
 	"github.com/rlzero/rlzero/model/sample"
@@ -99,5 +102,37 @@ func TestGather(t *testing.T) {
 		if s := e.State(); s.Steps != 5*turn || s.Tokens != 10*turn || gathered != turn {
 			t.Errorf("turn %d: %d tokens in %d steps, gathered %d times; want %d, %d and %d", turn, s.Tokens, s.Steps, gathered, 10*turn, 5*turn, turn)
 		}
+	}
+}
+
+// TestCancelledBeforePhase: a request that is cancelled ends while others use the scratch that the engine waits for, and
+// the next one is answered after them.
+func TestCancelledBeforePhase(t *testing.T) {
+	m := modeltest.SmallAs(t, inGo(t), draftContext, hf.F32, hf.F32)
+	scratch, err := model.NewScratch(m.Device(), []int{1 << 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(scratch.Close)
+	e := modeltest.EngineOf(t, m, sample.Options{Sequences: 2, Context: draftContext, Phase: scratch.Phase("sampling")})
+	other := scratch.Phase("other")
+	if err := other.Enter(); err != nil {
+		t.Fatal(err)
+	}
+	r := sample.Request{Prompt: modeltest.Prompts(1, 9)[0], MaxTokens: 3, Ends: []int{}}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Generate(gone, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("one request: %v", err)
+	}
+	if _, err := e.GenerateAll(gone, []sample.Request{r, r}); !errors.Is(err, context.Canceled) {
+		t.Errorf("two requests: %v", err)
+	}
+	other.Leave()
+	if all, err := e.Generate(t.Context(), r); err != nil || len(all[0].IDs) != 3 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := e.Held(); err != nil {
+		t.Error(err)
 	}
 }
