@@ -166,13 +166,19 @@ func (m *Model) SetTensors(ts *hf.TensorSet) error {
 	return m.write(ts)
 }
 
-// leave lets the parameters come back from files when a phase is entered, after others may have taken their place.
+// leave lets the parameters come back from files when a phase is entered, after others may have taken their place. Files
+// that were written to meanwhile are refused: the model would be another one.
 func (m *Model) leave(phase *Phase, ts *hf.TensorSet) error {
 	if err := hf.CheckTensors(m.Config, ts); err != nil {
 		return err
 	}
 	m.source = ts
-	phase.OnEnter(func() error { return m.write(ts) })
+	phase.OnEnter(func() error {
+		if err := ts.Unchanged(); err != nil {
+			return hint.With(fmt.Errorf("the parameters of a model cannot come back to the device: %w", err), "leave the files of a model alone while a run uses it, or have it on the device all the time: resident = \"always\"")
+		}
+		return m.write(ts)
+	})
 	err := phase.Enter() // what is wrong with the files is said now
 	if err == nil {
 		phase.Leave()

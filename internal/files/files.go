@@ -40,6 +40,21 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
+// Kept is a file that stays open, and what it was like when it was opened.
+type Kept struct {
+	*os.File
+	Was fs.FileInfo
+}
+
+// Unchanged is an error, which names the file, if it has another size or was written to since.
+func (k Kept) Unchanged() error {
+	now, err := k.Stat()
+	if err == nil && (now.Size() != k.Was.Size() || !now.ModTime().Equal(k.Was.ModTime())) {
+		err = fmt.Errorf("%s has changed since it was opened", k.Name())
+	}
+	return err
+}
+
 // OpenIn opens a regular file of a folder that may be somebody else's: a link that leads out of the
 // folder is refused.
 func OpenIn(dir, name string) (*os.File, error) {

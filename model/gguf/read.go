@@ -44,7 +44,7 @@ type File struct {
 	Tensors  []Tensor // in the order of the file
 
 	in     io.ReaderAt
-	closer io.Closer
+	kept   files.Kept // of Open
 	byName map[string]int
 }
 
@@ -58,7 +58,7 @@ func Open(path string) (*File, error) {
 	if err == nil {
 		var f *File
 		if f, err = Parse(in, info.Size()); err == nil {
-			f.closer = in
+			f.kept = files.Kept{File: in, Was: info}
 			return f, nil
 		}
 	}
@@ -68,10 +68,18 @@ func Open(path string) (*File, error) {
 
 // Close closes a file that Open opened.
 func (f *File) Close() error {
-	if f.closer == nil {
+	if f.kept.File == nil {
 		return nil
 	}
-	return f.closer.Close()
+	return f.kept.Close()
+}
+
+// Unchanged is an error, which names the file, if one that Open opened was written to since.
+func (f *File) Unchanged() error {
+	if f.kept.File == nil {
+		return nil
+	}
+	return f.kept.Unchanged()
 }
 
 // Tensor finds a tensor by its name.

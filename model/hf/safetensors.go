@@ -37,7 +37,13 @@ const (
 // several goroutines.
 type TensorSet struct {
 	tensors map[string]storedTensor
-	files   []io.Closer
+	files   []keptFile
+}
+
+// keptFile is what tensors are read from: a file, or a set of its own.
+type keptFile interface {
+	io.Closer
+	Unchanged() error
 }
 
 // tensorFile is a file that is open, or one in memory.
@@ -195,11 +201,12 @@ func (ts *TensorSet) add(path string) error {
 	if err != nil {
 		return err
 	}
-	ts.files = append(ts.files, f)
 	info, err := f.Stat()
 	if err != nil {
+		f.Close()
 		return err
 	}
+	ts.files = append(ts.files, files.Kept{File: f, Was: info})
 	tensors, err := readHeader(f, info.Size())
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -436,6 +443,16 @@ func (t storedTensor) where() string {
 		return ""
 	}
 	return t.file.Name() + ": "
+}
+
+// Unchanged is an error, which names the file, if one of the files was written to since it was opened.
+func (ts *TensorSet) Unchanged() error {
+	for _, f := range ts.files {
+		if err := f.Unchanged(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the files.
