@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -222,7 +223,8 @@ func DistinctTokens(r *recipe.Recipe, vocab int) error {
 }
 
 // plan is the device memory that a recipe needs with a model. Where there is too little, models leave that may, the
-// largest first, as far as that helps.
+// largest first, as far as that helps: one after the other, or else the largest ones together, since two that take
+// turns in as large a phase may save memory where neither alone does.
 func (b *blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	b.leaving = map[string]bool{}
 	var may []want // the largest first
@@ -239,17 +241,28 @@ func (b *blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 		return cmp.Compare(b.folders[w.name].config.Parameters(), b.folders[v.name].config.Parameters())
 	})
 	plan, err := b.count(r, caps)
-	for _, w := range may {
+	try := func(leaving map[string]bool) {
 		if err != nil || plan.Total() <= caps.Memory {
-			break
+			return
 		}
-		b.leaving[w.name] = true
-		without, err := b.count(r, caps)
-		if err == nil && without.Total() < plan.Total() {
-			plan = without
-		} else {
-			delete(b.leaving, w.name)
+		other := *b
+		other.leaving = leaving
+		if p, err := other.count(r, caps); err == nil && p.Total() < plan.Total() {
+			b.leaving, plan = leaving, p
 		}
+	}
+	with := func(leaving map[string]bool, name string) map[string]bool {
+		leaving = maps.Clone(leaving)
+		leaving[name] = true
+		return leaving
+	}
+	together := b.leaving
+	for _, w := range may {
+		try(with(b.leaving, w.name))
+	}
+	for _, w := range may {
+		together = with(together, w.name)
+		try(together)
 	}
 	return plan, err
 }

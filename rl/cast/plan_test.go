@@ -126,3 +126,60 @@ func TestProposedRows(t *testing.T) {
 		t.Errorf("a long batch before has %d rows, want %d", got, want)
 	}
 }
+
+// twoWriters is a recipe with two judges of folders, who write longer answers, and more of them, than the policy.
+const twoWriters = `base = "chain-sum-tiny"
+[[stage]]
+name = "rl"
+reward = "a + b"
+[[stage.verifier]]
+name = "a"
+verifier = "judge"
+options = {model = "grader", source = "{completion}", read = "[0-9]", votes = 64, temperature = 1.0, context = 900}
+[[stage.verifier]]
+name = "b"
+verifier = "judge"
+options = {model = "critic", source = "{completion}", read = "[0-9]", votes = 64, temperature = 1.0, context = 900}
+[models.grader]
+path = "there"
+[models.critic]
+path = "there"
+`
+
+// TestLeaveTogether: where the largest phase is that of a model itself, it saves nothing to leave alone; two such models
+// leave together, where the memory is too little for them side by side.
+func TestLeaveTogether(t *testing.T) {
+	r, err := recipe.Parse("mine.toml", twoWriters, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := fresh(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = b.under(r)
+	b.folders = map[string]folderOf{"grader": {config: b.config}, "critic": {config: b.config}}
+	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 30, MaxAllocation: 1 << 31, Memory: 1 << 40}
+	total := func(leaving ...string) int {
+		b.leaving = map[string]bool{}
+		for _, name := range leaving {
+			b.leaving[name] = true
+		}
+		p, err := b.count(r, caps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Total()
+	}
+	stay, one, two, both := total(), total("grader"), total("critic"), total("grader", "critic")
+	if one < stay || two < stay || both >= stay {
+		t.Fatalf("%d bytes where both stay, %d and %d where one leaves, %d where both do", stay, one, two, both)
+	}
+	for memory, want := range map[int]int{stay: 0, stay - 1: 2, both: 2, both - 1: 2} {
+		caps.Memory = memory
+		p, err := b.plan(r, caps)
+		if err != nil || len(b.leaving) != want || p.Total() != map[int]int{0: stay, 2: both}[want] {
+			t.Errorf("of %d bytes %d are taken, %v leave, want %d: %v", memory, p.Total(), b.leaving, want, err)
+		}
+	}
+}
