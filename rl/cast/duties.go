@@ -73,7 +73,7 @@ type want struct {
 	influence bool // influences are asked of it, which the policy alone is
 
 	judges bool            // it judges completions, or writes texts for rows
-	plays  bool            // it plays seats, in turns with the policy
+	plays  bool            // it writes between turns of the policy: it plays seats, or tools ask it
 	writes *sample.Options // it writes what it says; nil: it does not, or it is the policy, which has an engine
 }
 
@@ -142,8 +142,11 @@ func wants(r *recipe.Recipe) []want {
 				w.writes = writerEngine(r, judging, name)
 			}
 		}
-		for range r.Seats(name) {
-			w.plays = name != policyName
+		if name != policyName {
+			w.plays = r.Task.AskRoom(name) > 0
+			for range r.Seats(name) {
+				w.plays = true
+			}
 		}
 		if name == policyName || w.judges || w.texts || w.draws || w.learns || w.summed || len(w.facts) > 0 {
 			found = append(found, w)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
@@ -165,6 +166,34 @@ path = "there"`, []want{{name: "policy", judges: true}, {name: "past", spec: &re
 			t.Errorf("%s: the plan counts %+v, want %+v", c.about, use, c.use)
 		}
 	}
+}
+
+// TestAskedPlays: a model that a tool asks writes in the phase of the policy's sampler, which its turns do not have to
+// wait for, so it cannot leave; one that judges alone has a phase of its own.
+func TestAskedPlays(t *testing.T) {
+	sets := []string{`task.tool=[{tool = "ask", name = "c", options = {model = "expert", context = 40, max_tokens = 3}}]`, `models.expert={path = "there"}`}
+	r, err := recipe.Load("calculator-tiny", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch, err := model.NewScratch(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cast{scratch: scratch}
+	for _, w := range wants(r) {
+		if w.name == "expert" {
+			if c.writing(w) != scratch.Phase(memory.Sampling) || w.mayLeave() {
+				t.Errorf("who is asked has a phase of its own: %+v", w)
+			}
+			w.plays = false
+			if c.writing(w) == scratch.Phase(memory.Sampling) || !w.mayLeave() {
+				t.Errorf("who writes at other times samples beside the policy: %+v", w)
+			}
+			return
+		}
+	}
+	t.Error("nobody is asked")
 }
 
 // TestDutiesNamed: each fact is supplied once, by members that there are roles for.

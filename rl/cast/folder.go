@@ -87,7 +87,7 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 			continue
 		}
 		if w.spec.Resident == "phase" && !w.mayLeave() {
-			faults.Fail("models."+w.name+".resident", "model %s draws or is summed beside the policy, so that it is always there; accepted: auto, always", w.name)
+			faults.Fail("models."+w.name+".resident", "model %s draws, answers tools or is summed beside the policy, so that it is always there; accepted: auto, always", w.name)
 		}
 		f, err := b.readFolder(w, sizesOf(r).positions)
 		if err != nil {

@@ -96,7 +96,7 @@ func (c *Cast) own(w want) *model.Phase { return c.scratch.Phase("model " + w.na
 // reading is the phase in which a member scores, where it does not write where the policy's trainer does.
 func (c *Cast) reading(w want) *model.Phase { return c.own(w).Part("model " + w.name + ", reading") }
 
-// writing is the phase in which a member samples: that of the policy if it plays turns beside it.
+// writing is the phase in which a member samples: that of the policy if it writes between its turns.
 func (c *Cast) writing(w want) *model.Phase {
 	if w.plays {
 		return c.scratch.Phase(memory.Sampling)
