@@ -33,14 +33,15 @@ type Verdict struct {
 
 // Opinion is what a model said to a question about a completion.
 type Opinion struct {
-	Question string   `json:"question"`         // hash of the ids that it was shown
-	About    string   `json:"about,omitempty"`  // the item, or the two of a pair; "": there is only one question
-	Text     string   `json:"text,omitempty"`   // what it wrote; "": nothing was drawn
-	Reading  *float64 `json:"reading"`          // 0 to 1; null: it cannot be read
-	Why      string   `json:"why,omitempty"`    // why it cannot be read
-	Tokens   int      `json:"tokens,omitempty"` // that were drawn
-	Raw      *float64 `json:"raw,omitempty"`    // of a head: its number
-	Mass     *float64 `json:"mass,omitempty"`   // of probabilities: what they sum to
+	Question string   `json:"question"`          // hash of the ids that it was shown
+	About    string   `json:"about,omitempty"`   // the item, or the two of a pair; "": there is only one question
+	Text     string   `json:"text,omitempty"`    // what it wrote; "": nothing was drawn
+	Reading  *float64 `json:"reading"`           // 0 to 1; null: it cannot be read
+	Why      string   `json:"why,omitempty"`     // why it cannot be read
+	Missing  bool     `json:"missing,omitempty"` // there is no answer, of a model behind an address
+	Tokens   int      `json:"tokens,omitempty"`  // that were drawn
+	Raw      *float64 `json:"raw,omitempty"`     // of a head: its number
+	Mass     *float64 `json:"mass,omitempty"`    // of probabilities: what they sum to
 }
 
 // MarshalJSON writes the keys score, verdict, reason, extracted, rule, values and opinions. The

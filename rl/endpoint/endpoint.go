@@ -57,7 +57,7 @@ func New() panel.Ask {
 		defer cancel()
 		said, err := ask(ctx, client, at, q)
 		if errors.Is(context.Cause(ctx), late) {
-			return judge.Said{}, late
+			return judge.Said{}, panel.Failing{Err: late}
 		}
 		return said, err
 	}
@@ -77,17 +77,22 @@ func ask(ctx context.Context, client *http.Client, at panel.Server, q panel.Quer
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(idHeader, id)
+	r.Header["Idempotency-Key"] = nil // is not sent: net/http asks again where a server has closed an idle connection
 	reply, err := client.Do(r)
 	if err != nil {
-		return judge.Said{}, fmt.Errorf("%s cannot be asked: %w", at.Address, innermost(err))
+		return judge.Said{}, panel.Failing{Err: fmt.Errorf("%s cannot be asked: %w", at.Address, innermost(err))}
 	}
 	defer reply.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(reply.Body, maxReply+1))
 	switch {
 	case err != nil:
-		return judge.Said{}, fmt.Errorf("the answer of %s ends early: %w", at.Address, innermost(err))
+		return judge.Said{}, panel.Failing{Err: fmt.Errorf("the answer of %s ends early: %w", at.Address, innermost(err))}
 	case reply.StatusCode != http.StatusOK:
-		return judge.Said{}, fmt.Errorf("%s answers with status %d: %s", at.Address, reply.StatusCode, refusal(text))
+		err := fmt.Errorf("%s answers with status %d: %s", at.Address, reply.StatusCode, refusal(text))
+		if reply.StatusCode >= 500 || reply.StatusCode == http.StatusTooManyRequests {
+			err = panel.Failing{Err: err}
+		}
+		return judge.Said{}, err
 	case len(text) > maxReply:
 		return judge.Said{}, fmt.Errorf("the answer of %s has more than %d bytes", at.Address, maxReply)
 	}

@@ -3,11 +3,14 @@ package endpoint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/panel"
@@ -24,6 +27,7 @@ func whole(text, finish string) string {
 func TestAsk(t *testing.T) {
 	var got request
 	named := ""
+	down := []string{"no answer after", "cannot be asked", "ends early", "status 429", "status 503"} // of the server, not of a question
 	type handler = func(w http.ResponseWriter, r *http.Request)
 	say := func(text string) handler {
 		return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
@@ -76,6 +80,8 @@ func TestAsk(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			io.WriteString(w, `{"error":{"message":"too many\nrequests"}}`)
 		}, judge.Said{}, "answers with status 429: too many requests"},
+		{"overloaded", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, judge.Said{}, "answers with status 503"},
+		{"too long for it", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }, judge.Said{}, "answers with status 400"},
 		{"a page", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
 			io.WriteString(w, strings.Repeat("<html>", 100))
@@ -99,6 +105,9 @@ func TestAsk(t *testing.T) {
 		said, err := New()(t.Context(), at, panel.Query{Text: "Rate this.", MaxTokens: 9, Temperature: 0.5, Seed: 1<<31 - 1})
 		s.CloseClientConnections()
 		s.Close()
+		if failing := errors.As(err, &panel.Failing{}); failing != slices.ContainsFunc(down, func(s string) bool { return strings.Contains(c.fails, s) }) {
+			t.Errorf("%s: the server fails: %v, %v", c.about, failing, err)
+		}
 		if said != c.want || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %+v, %v; want %+v, %q", c.about, said, err, c.want, c.fails)
 		}
@@ -113,6 +122,25 @@ func TestAsk(t *testing.T) {
 	cancel()
 	if _, err := New()(ctx, panel.Server{Address: "127.0.0.1:1", Seconds: 3600}, panel.Query{}); err == nil {
 		t.Error("an answer after the run was interrupted")
+	}
+}
+
+// TestAskIdle: a server may close a connection that was kept while the next question is on its way: that is asked again.
+func TestAskIdle(t *testing.T) {
+	var seen sync.Map // addresses of connections that have had a question
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if _, again := seen.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, whole("Score: 7", "stop"))
+	}))
+	defer s.Close()
+	ask := New()
+	for i := range 3 {
+		if said, err := ask(t.Context(), panel.Server{Address: s.Listener.Addr().String(), Seconds: 3600}, panel.Query{Text: "Rate this."}); err != nil || said.Text != "Score: 7" {
+			t.Errorf("question %d: %+v, %v", i+1, said, err)
+		}
 	}
 }
 

@@ -27,8 +27,17 @@ type Query struct {
 	Seed        uint64 // below 1<<31, which every server takes
 }
 
-// Ask asks a model behind an address. The error says why there is no answer.
+// Ask asks a model behind an address. The error says why there is no answer; it is a [Failing] if others have none
+// either.
 type Ask func(ctx context.Context, at Server, q Query) (judge.Said, error)
+
+// Failing is an error of a server, rather than of the question that it was asked.
+type Failing struct{ Err error }
+
+func (f Failing) Error() string { return f.Err.Error() }
+
+// Unwrap is what went wrong.
+func (f Failing) Unwrap() error { return f.Err }
 
 // Journal keeps what models behind addresses say, so that a run which is resumed or repeated asks nothing again.
 // It may be called by several goroutines.
@@ -52,7 +61,7 @@ var _ Model = (*Endpoint)(nil)
 // Bounds on what is asked of a server at a time.
 const (
 	inFlight = 16 // answers that are waited for
-	missed   = 16 // answers that are missing, after which the others of a call are not asked for
+	missed   = 16 // answers that are missing as the server fails, after which the others of a call are not asked for
 )
 
 // maxFault is the length of a fault, bytes.
@@ -120,7 +129,9 @@ func (e *Endpoint) said(ctx context.Context, a Asked, vote int, faults *atomic.I
 			return said, ctx.Err()
 		}
 		if err != nil {
-			faults.Add(1)
+			if errors.As(err, &Failing{}) {
+				faults.Add(1)
+			}
 			said = judge.Said{Fault: short(err.Error())}
 		}
 		return said, nil

@@ -45,13 +45,14 @@ func (d *diary) Said(model string, q Query, vote int, by random.Key, ask func() 
 func TestEndpoint(t *testing.T) {
 	var mu sync.Mutex
 	asked, gone := map[Query]int{}, ""
+	fails := func(err error) error { return Failing{err} }
 	e := &Endpoint{Name: "m", Server: Server{Address: "127.0.0.1:1"}, Journal: &diary{lines: map[string]judge.Said{}}}
 	e.Ask = func(_ context.Context, at Server, q Query) (judge.Said, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[q]++
 		if gone != "" && strings.Contains(q.Text, gone) {
-			return judge.Said{}, errors.New("there is no answer after 60 s" + strings.Repeat(".", 1000))
+			return judge.Said{}, fails(errors.New("there is no answer after 60 s" + strings.Repeat(".", 1000)))
 		}
 		return judge.Said{Text: "Score: 7", Tokens: 3, Ended: true}, nil
 	}
@@ -121,6 +122,22 @@ func TestEndpoint(t *testing.T) {
 	}
 	if n := len(asked); n < missed || n >= missed+inFlight || n+unasked != 600 {
 		t.Errorf("%d questions are asked, %d are not", n, unasked)
+	}
+
+	fails, asked = func(err error) error { return err }, map[Query]int{} // one that refuses questions is asked the others
+	if verdictsOf(t, panelOf(), j, about("6*7?", texts...)); len(asked) != 600 {
+		t.Errorf("%d questions are asked of a server that refuses them", len(asked))
+	}
+
+	attacks := &diary{lines: map[string]judge.Said{}}
+	e.Journal = attacks
+	if _, err := panelOf().JudgeIn(t.Context(), 2, j, []rollout.Group{about("6*7?", "an attack")}); err != nil || len(attacks.by) != 3 {
+		t.Errorf("%d questions about an attack, %v", len(attacks.by), err)
+	}
+	for _, by := range attacks.by {
+		if by != (random.Key{Purpose: random.Judge, Stage: 2}) {
+			t.Errorf("an attack of stage 2 has the key %+v", by)
+		}
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())

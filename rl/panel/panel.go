@@ -114,6 +114,7 @@ type sheet struct {
 	longer int    // tokens that follow a question at most
 	ids    [][]int
 	by     []random.Key // of the completions about which they are asked first
+	stage  int          // of texts that nobody drew
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
 	said   []spoken // to the questions that were asked already, the first ones
@@ -140,13 +141,13 @@ func (s *sheet) put(ids []int, g *rollout.Group, path int) int {
 	if !known {
 		at = len(s.ids)
 		s.places[sum] = at
-		s.ids, s.sums, s.by = append(s.ids, ids), append(s.sums, sum), append(s.by, keyOf(g, path))
+		s.ids, s.sums, s.by = append(s.ids, ids), append(s.sums, sum), append(s.by, s.keyOf(g, path))
 	}
 	return at
 }
 
-// keyOf is the key of the random numbers of a path. Texts that nobody drew, such as attacks, have none.
-func keyOf(g *rollout.Group, path int) random.Key {
+// keyOf is the key of the random numbers of a path. Texts that nobody drew, such as attacks, have that of their stage.
+func (s *sheet) keyOf(g *rollout.Group, path int) random.Key {
 	if g.Segments != nil {
 		for _, at := range slices.Backward(g.Said(path)) {
 			if key := g.Segments[at].Drawn.Key; key != (random.Key{}) {
@@ -154,7 +155,7 @@ func keyOf(g *rollout.Group, path int) random.Key {
 			}
 		}
 	}
-	return random.Key{Purpose: random.Judge}
+	return random.Key{Purpose: random.Judge, Stage: s.stage}
 }
 
 // written are the ids of a question, or why there are none.
@@ -187,6 +188,11 @@ func (s *sheet) fits(ids []int) error {
 
 // Judge implements [rollout.Judges].
 func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Group) ([][]verify.Verdict, error) {
+	return p.JudgeIn(ctx, 0, v, groups)
+}
+
+// JudgeIn is Judge of texts that nobody drew, such as attacks, in a stage of the run.
+func (p *Panel) JudgeIn(ctx context.Context, stage int, v verify.Asking, groups []rollout.Group) ([][]verify.Verdict, error) {
 	j, ok := v.(*judge.Judge)
 	if !ok {
 		return nil, fmt.Errorf("a verifier of type %T asks a model", v)
@@ -195,7 +201,7 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{judge: j, model: m, places: map[[sha256.Size]byte]int{}}
+	s := &sheet{judge: j, model: m, stage: stage, places: map[[sha256.Size]byte]int{}}
 	s.member, _ = m.(Member)
 	if s.member == nil && !j.Draws() {
 		return nil, fmt.Errorf("the model %s draws answers, and nothing else of it can be read", j.Model)

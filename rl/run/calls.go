@@ -310,6 +310,9 @@ func (o *opening) outdated(all []record.Call) (func(record.Call) bool, error) {
 	at := o.run.state.At
 	// sinceCheckpoint says whether a call was made after the checkpoint, which has the steps that are drawn ahead.
 	sinceCheckpoint := func(c record.Call) bool {
+		if c.Stage == at.Stage && ofAttack(c) { // which are tried as a stage begins
+			return !o.run.state.Began
+		}
 		_, past := o.moment(c)
 		return c.Stage > at.Stage || c.Stage == at.Stage && past >= 2*at.Step
 	}
@@ -336,12 +339,18 @@ func (o *opening) outdated(all []record.Call) (func(record.Call) bool, error) {
 		}
 	}
 	return func(line record.Call) bool { // what could not be run may be there now, unless something stands on it
-		if _, judges := line.Judge(); judges && line.Purpose == int(random.Judge) { // of attacks, which come before the steps of a stage
-			return line.Fault != ""
+		if line.Fault == "" || !sinceCheckpoint(line) {
+			return false
 		}
 		moment, _ := o.moment(line)
-		return line.Fault != "" && sinceCheckpoint(line) && line.Stage == stage && moment >= newest
+		return ofAttack(line) || line.Stage == stage && moment >= newest
 	}, nil
+}
+
+// ofAttack says whether a call asks a judge about an attack, which nobody drew.
+func ofAttack(c record.Call) bool {
+	_, judges := c.Judge()
+	return judges && c.Purpose == int(random.Judge)
 }
 
 // moment is where in its stage a call stands: 2n before the update of step n, 2n+1 after it. past is the

@@ -39,7 +39,11 @@ func (c *calls) Said(model string, q panel.Query, vote int, by random.Key, ask f
 	}
 	sum := sha256.Sum256(text)
 	line := record.Call{Purpose: int(by.Purpose), Stage: by.Stage, Step: by.Step, Stream: by.Stream, Number: vote, Tool: record.JudgeTool + model, Args: hex.EncodeToString(sum[:])}
-	if known, there := c.toldOf(line); there {
+	asked := line
+	c.mu.Lock()
+	known, there := c.toldOf(asked)
+	c.mu.Unlock()
+	if there {
 		return saidBy(known)
 	}
 	if c.only != "" {
@@ -57,6 +61,9 @@ func (c *calls) Said(model string, q panel.Query, vote int, by random.Key, ask f
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if known, there := c.toldOf(asked); there { // by who asked meanwhile
+		return saidBy(known)
+	}
 	if err := c.append(&line, false); err != nil {
 		return said, err
 	}
@@ -64,10 +71,9 @@ func (c *calls) Said(model string, q panel.Query, vote int, by random.Key, ask f
 	return said, nil
 }
 
-// toldOf is what is known of a judge's line without its answer: first that there was none here.
+// toldOf is what is known of a judge's line without its answer: first that there was none here. c.mu is
+// held.
 func (c *calls) toldOf(line record.Call) (known record.Call, there bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	fault := line
 	fault.Fault = "some"
 	if known, there = c.told[asksOf(fault)]; !there {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -183,5 +184,49 @@ func TestTold(t *testing.T) {
 	}
 	if err := run(t, t.TempDir(), nil, Options{}); err == nil || !strings.Contains(err.Error(), "the judge far is behind 127.0.0.1:1, and nobody here asks it") {
 		t.Errorf("nobody asks: %v", err)
+	}
+}
+
+// TestOutdatedAttacks: that a judge did not answer about an attack is forgotten only by a resume that tries the attacks
+// of the stage again.
+func TestOutdatedAttacks(t *testing.T) {
+	line := record.Call{Purpose: int(random.Judge), Stage: 1, Number: 1, Tool: record.JudgeTool + "far", Fault: "connection refused"}
+	for _, c := range []struct {
+		stage, step int
+		began, gone bool
+	}{{0, 3, true, true}, {1, 0, false, true}, {1, 0, true, false}, {1, 50, true, false}, {2, 0, false, false}} {
+		o := &opening{run: &run{state: State{At: train.Position{Stage: c.stage, Step: c.step}, Began: c.began}}}
+		o.parts.Recipe = &recipe.Recipe{}
+		leave, err := o.outdated([]record.Call{line})
+		must(t, err)
+		if got := leave(line); got != c.gone {
+			t.Errorf("%+v: forgotten: %v", c, got)
+		}
+		kept := line
+		if kept.Fault = ""; leave(kept) {
+			t.Errorf("%+v: an answer is forgotten", c)
+		}
+	}
+}
+
+// TestToldAtOnce: of two who ask a judge the same at a time, both have the answer that came first, which is the one
+// that is kept.
+func TestToldAtOnce(t *testing.T) {
+	folder := newFolder(t)
+	var c calls
+	must(t, c.open(folder, train.Position{}))
+	q := panel.Query{Text: "Rate this.", MaxTokens: 9}
+	says := func(text string) func() (judge.Said, error) {
+		return func() (judge.Said, error) { return judge.Said{Text: text, Ended: true}, nil }
+	}
+	late, err := c.Said("far", q, 1, random.Key{Step: 1}, func() (judge.Said, error) {
+		if first, err := c.Said("far", q, 1, random.Key{Step: 2}, says("7")); err != nil || first.Text != "7" {
+			t.Errorf("%+v, %v", first, err)
+		}
+		return says("8")()
+	})
+	c.close()
+	if n := len(journal(t, folder.Dir())); err != nil || late.Text != "7" || n != 1 {
+		t.Errorf("%+v, %v; %d lines", late, err, n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -33,7 +34,7 @@ func Fooled(ctx context.Context, p Parts, stage int) (notes []string, err error)
 		if groups == nil {
 			return nil, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and the rows have none", lines.ErrInput, j.Name)
 		}
-		verdicts, err := p.Collector.Judges.Judge(ctx, j.Judge, groups)
+		verdicts, err := p.Collector.Judges.(*panel.Panel).JudgeIn(ctx, stage, j.Judge, groups)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +82,11 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 		}
 	}
 	const against = "max_fooled holds attacks against right answers, and"
+	why, some := missing(verdicts)
 	switch {
+	case some:
+		err := fmt.Errorf("%w: verifier %s: %s an answer of %s is missing: %s", lines.ErrInput, j.Name, against, j.Model, why)
+		return "", hint.With(err, "once the server answers, continue with --resume")
 	case right.n == 0:
 		return "", fmt.Errorf("%w: verifier %s: %s none of these could be scored: %s", lines.ErrInput, j.Name, against, verdicts[0][0].Reason)
 	case !(right.of() > 0):
@@ -103,6 +108,18 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 		note += fmt.Sprintf(", %d of which could not be scored", unread)
 	}
 	return note, nil
+}
+
+// missing says whether a judge was asked something and did not answer, and why.
+func missing(verdicts [][]verify.Verdict) (why string, some bool) {
+	for _, v := range slices.Concat(verdicts...) {
+		for _, o := range v.Opinions {
+			if o.Missing {
+				return o.Why, true
+			}
+		}
+	}
+	return "", false
 }
 
 // right is a right answer to a row: one of the task's demonstrations, or the reference.

@@ -25,6 +25,8 @@ func TestFooledBy(t *testing.T) {
 	cheats := [][]audit.Cheat{{{Attack: "empty", Text: ""}, {Attack: "flattery", Text: "right"}}, {{Attack: "blank", Text: ""}, {Attack: "flattery", Text: "right"}}}
 	paid := func(x float64) verify.Verdict { return verify.Verdict{Score: x, Verdict: verify.Graded} }
 	none := verify.Abstain("no match")
+	half := paid(0.1) // of one of several votes
+	half.Opinions = []verify.Opinion{{Why: "connection refused", Missing: true}}
 	for _, c := range []struct {
 		right, empty, flattery verify.Verdict
 		want                   string
@@ -33,6 +35,7 @@ func TestFooledBy(t *testing.T) {
 		{paid(0.8), paid(0.1), paid(0.6), `verifier good pays "right" 0.75 of what it pays a right answer (the attack flattery); max_fooled is 0.5`},
 		{paid(0.8), none, paid(0), `verifier good pays "right" 0.00 of what it pays a right answer: the best of 2 texts, 1 of which could not be scored`},
 		{paid(0.8), none, none, "verifier good pays no attack: none of 2 texts could be scored"},
+		{paid(0.8), half, paid(0), "max_fooled holds attacks against right answers, and an answer of m is missing: connection refused"},
 		{none, paid(0), paid(0), "max_fooled holds attacks against right answers, and none of these could be scored: no match"},
 		{paid(0), paid(0), paid(0), "max_fooled holds attacks against right answers, and these are paid 0"},
 	} {

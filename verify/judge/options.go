@@ -106,13 +106,15 @@ between     the range of the number of a regular expression, which becomes 0 to 
 votes       answers that are drawn; the score is their median. Default 1.
 max_tokens  longest answer that is drawn; one that is cut is unread. Default 256.
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
-context     longest question with its answer, in tokens of the judge. Of a model with url it has to be
-            said, and is the longest question in bytes, and max_tokens. Default: max_prompt_tokens, the longest completion, a token for each byte of the prompt file, and max_tokens; with as many
-            completions as are shown together, and two for steps. A completion that does not fit is
-            wrong. If several are shown together and do not fit, the longest are wrong until the rest
-            fits.
+context     longest question with its answer, in tokens of the judge. For a model with url it is
+            required, and counts the bytes of the question plus max_tokens. Default:
+            max_prompt_tokens, the longest completion, a token for each byte of the prompt file, and
+            max_tokens; with as many completions as are shown together, and two for steps. A
+            completion that does not fit is wrong. If several are shown together and do not fit, the
+            longest are wrong until the rest fits.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
-            largest accepted share of what these are paid. In [[stage.verifier]]. Default 1: no test.
+            largest accepted share of what these are paid. A model with url has to answer all of them.
+            In [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),

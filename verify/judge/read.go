@@ -62,7 +62,7 @@ func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinio
 	var x float64
 	switch {
 	case said.Fault != "":
-		a.Why = said.Fault
+		a.Why, a.Missing = said.Fault, true
 	case !said.Ended:
 		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
 	case q.Text != "" && strings.Contains(said.Text, strings.TrimSpace(q.Text)):
@@ -116,7 +116,7 @@ func (j *Judge) OfOrder(q Question, said Said, n int) (places []int, a verify.Op
 	found, ok := j.found(said.Text)
 	switch {
 	case said.Fault != "":
-		a.Why = said.Fault
+		a.Why, a.Missing = said.Fault, true
 	case !said.Ended:
 		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
 	case strings.Contains(said.Text, strings.TrimSpace(q.Text)):
