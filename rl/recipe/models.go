@@ -44,15 +44,15 @@ type Member struct {
 	// same. phase is not for one that plays a seat, is asked by a tool or is in logits
 	Resident string `toml:"resident" of:"path" choice:"auto,always,phase" default:"auto"`
 
-	// where a server of this machine has a model that judges, such as "127.0.0.1:8080", which rlzero serve listens
-	// on: it is asked by POST /v1/chat/completions of OpenAI's API, and writes answers, of which nothing but their
-	// text is known. What it said is kept in calls.jsonl, and a question that was answered is not asked again
+	// the address of a server of this machine that has a model which judges, such as "127.0.0.1:8080", on which
+	// rlzero serve listens. It is asked by POST /v1/chat/completions of OpenAI's API, and only the text of its
+	// answers is known. They are kept in calls.jsonl, and a question that was answered is not asked again
 	URL string `toml:"url" of:"url"`
 
 	// the name that the server has for the model; "": it has one
 	Model string `toml:"model" of:"url"`
 
-	// the longest time of an answer; one that is not there by then is missing
+	// the longest time of an answer; a later answer counts as missing
 	Seconds float64 `toml:"seconds" of:"url" range:"(0,86400]" default:"60" unit:"seconds"`
 
 	// policy: a copy of the model that a stage trains, as it was when the stage began. A copy that some

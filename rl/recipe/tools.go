@@ -130,6 +130,8 @@ func (d decoder) asksModels(r *Recipe) {
 			problem = hint.With(fmt.Errorf("there is no such model%s", settings.DidYouMean(name, accepted, "")), "a table [models.%s] with path = \"FOLDER\"; or ask policy", "expert")
 		case name == ReferenceModel:
 			problem = errors.New("the reference is asked for log-probs; accepted: policy, or a model of a name of its own with path")
+		case m.URL != "":
+			problem = errors.New("a model behind an address answers judges alone; accepted: policy, or a model of [models] with path")
 		case m.Path == "":
 			problem = errors.New("evaluations before and after every stage ask it too, while it changes as the run goes on; accepted: policy, or a model of [models] with path")
 		case m.Head:

@@ -49,6 +49,7 @@ func TestTools(t *testing.T) {
 		{episode, "tool = \"ask\"\noptions = {model = \"policy\", max_tokens = 512}", `max_tokens = 512 leaves a question no room; accepted: less than context = 512`},
 		{episode, "tool = \"ask\"\noptions = {model = \"past\"}\n[models.past]\ncopy = \"policy\"", `options.model = "past": evaluations before and after every stage ask it too`},
 		{episode, "tool = \"ask\"\noptions = {model = \"past\"}\n[models.past]\npath = \"other\"\nhead = true", `options.model = "past": a model with a head scores, and does not answer`},
+		{episode, "tool = \"ask\"\noptions = {model = \"past\"}\n[models.past]\nurl = \"127.0.0.1:1\"", `options.model = "past": a model behind an address answers judges alone; accepted: policy, or a model of [models] with path`},
 		{episode, "tool = \"ask\"\noptions = {model = \"past\"}\n[models.past]\npath = \"other\"", ""},
 		{"", `tool = "calculator"`, `task.episode.tokens is missing: what tools answer has no fixed length`},
 		{episode + "\ncalls = \"tag\"", `tool = "calculator"`, `r.toml:8:1: task.calls = "tag" is not known; did you mean tags?`},
