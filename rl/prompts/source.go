@@ -57,6 +57,12 @@ func Step(s Source, seed, stream uint64, step, n int) []verify.Problem {
 // Of returns the problems of a procedural task whose settings are valid.
 func Of(t tasks.Task) Source { return procedural{t} }
 
+// TaskOf is the procedural task whose problems a source has; nil: they are those of a file.
+func TaskOf(s Source) tasks.Task {
+	p, _ := s.(procedural)
+	return p.Task
+}
+
 type procedural struct{ tasks.Task }
 
 func (p procedural) Hash() string { return "" }

@@ -36,8 +36,15 @@ type secondChance struct {
 	PrefixShare float64 `toml:"prefix_share" range:"(0,1]" default:"0.5"`
 
 	// learn from a completion in the row: the member that has it, such as "completion"; it counts as one
-	// of the group
+	// of the group. Several members with commas between them, such as "first, second", are solutions of
+	// several teachers, each of which is taken once; a row may lack some of them
 	Rows string `toml:"rows"`
+
+	// with several rows: formula of a completion, such as "mean(old)", evaluated over the solutions of a
+	// group before they replace any: those with the greatest values are taken, of equal ones the first,
+	// and none without a value. old is the policy's log-prob, and reward what a solution is paid; "":
+	// the first are taken
+	Choose string `toml:"choose"`
 
 	// sample again at this temperature; 0: no
 	Again float64 `toml:"again" range:"[0,100]"`
@@ -61,9 +68,22 @@ type replay struct {
 
 // Conditions of a stage on groups, as [Stage.Condition] knows them.
 const (
-	whenPart  = "second_chance/when"
-	storePart = "replay/store"
+	whenPart   = "second_chance/when"
+	choosePart = "second_chance/choose"
+	storePart  = "replay/store"
 )
+
+// Solutions are the members of a row with solutions that a second chance takes.
+func (c *secondChance) Solutions() []string {
+	if c.Rows == "" {
+		return nil
+	}
+	names := strings.Split(c.Rows, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
 
 // stale says whether a stage may train what was not sampled afresh: of the prompt that it is
 // trained after, by the weights that the step begins with.
@@ -80,7 +100,7 @@ func (s *Stage) Reprompts() bool {
 // conditions on groups, those of a tree, and of what the stage makes.
 func (s *Stage) conditions() map[string]string {
 	all := s.madeFormulas()
-	all[whenPart], all[storePart] = s.SecondChance.When, s.Replay.Store
+	all[whenPart], all[choosePart], all[storePart] = s.SecondChance.When, s.SecondChance.Choose, s.Replay.Store
 	if s.Grows() {
 		all[algo.TreeAt], all[algo.TreeChoose] = s.Tree.At, s.Tree.Choose
 	}
@@ -91,11 +111,14 @@ func (s *Stage) conditions() map[string]string {
 	return all
 }
 
-// Condition compiles second_chance/when or replay/store; nil: the stage has none.
+// Condition compiles second_chance/when, second_chance/choose or replay/store; nil: the stage has none.
 func (s *Stage) Condition(name string) (*formula.Program, error) {
 	text := s.conditions()[name]
 	if text == "" {
 		return nil, nil
+	}
+	if name == choosePart {
+		return s.drawn(name, text, formula.Completion, false)
 	}
 	return s.method().Condition(name, text, name == whenPart, s.facts())
 }
@@ -108,7 +131,7 @@ func (s *Stage) Reads() ([]string, error) {
 		return nil, err
 	}
 	reads := method.Needs()
-	for _, name := range []string{whenPart, storePart} {
+	for _, name := range []string{whenPart, choosePart, storePart} {
 		program, err := s.Condition(name)
 		if err != nil {
 			return nil, err
@@ -151,7 +174,7 @@ func (s *Stage) unweighed(program *formula.Program, part string) error {
 
 // again checks the second chance and the replay of a stage.
 func (d decoder) again(s *Stage, at settings.Path) {
-	for _, name := range []string{whenPart, storePart} {
+	for _, name := range []string{whenPart, choosePart, storePart} {
 		program, err := s.Condition(name)
 		if err == nil && program != nil {
 			err = s.unweighed(program, name)
@@ -175,6 +198,10 @@ func (d decoder) again(s *Stage, at settings.Path) {
 		fail(ways[0], "goes with when, the condition of a second chance")
 	case c.When != "" && len(ways) != 1:
 		fail("when", "goes with one of show, prefix, rows and again; found %d of them", len(ways))
+	case len(c.Solutions()) > 1 && slices.Contains(c.Solutions(), ""):
+		fail("rows", "= %q has no name at a comma; accepted: one member, or several such as \"first, second\"", c.Rows)
+	case c.Choose != "" && len(c.Solutions()) < 2:
+		fail("choose", "goes with several members in rows, such as \"first, second\"")
 	case c.TrainHint && c.Show == "":
 		fail("train_hint", "goes with show")
 	case c.Replace > s.GroupSize:

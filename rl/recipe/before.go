@@ -51,8 +51,8 @@ type curriculum struct {
 	CompletionsMost int `toml:"completions_most" in:"rl" of:"completions" range:"[0,65536]" unit:"completions"`
 
 	// settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated
-	// in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those of
-	// [task.settings]. Of kind sft they are those of the demonstrations, by formulas of step, steps,
+	// in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}, or a condition, such as
+	// {verifies = "progress > 0.5"}; they replace those of [task.settings]. Of kind sft they are those of the demonstrations, by formulas of step, steps,
 	// progress, chance and prompt_chance; steps is hold_steps + decay_steps, before which the stage may end
 	Settings map[string]any `toml:"settings"`
 
@@ -229,6 +229,7 @@ func (s *Stage) Beside() []string {
 		add("tree.choose", s.Tree.Choose)
 	}
 	add("second_chance.when", s.SecondChance.When)
+	add("second_chance.choose", s.SecondChance.Choose)
 	add("replay.store", s.Replay.Store)
 	return lines
 }

@@ -158,6 +158,20 @@ func (s *Stage) madeShare() float64 {
 	return sum
 }
 
+// Makes says whether the rows that a stage draws, of those that the run makes, have a column.
+func (r *Recipe) Makes(st *Stage, column string) bool {
+	for _, source := range st.Sources {
+		for i := range r.Stages {
+			for _, m := range r.Stages[i].Make {
+				if _, has := m.Row[column]; has && m.Rows == source.Rows {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // shareError bounds what the sum of shares, which are decimal fractions, loses to rounding: 2^-52 for each of a
 // million of them.
 const shareError = 1e-9

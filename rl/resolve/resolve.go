@@ -86,6 +86,7 @@ func open(r *recipe.Recipe, again bool, tell func(command string)) (opened *Open
 	var notes []string
 	if faults.Err() == nil {
 		answerable(&full, source, faults)
+		solvable(&full, source, faults)
 	}
 	if faults.Err() == nil {
 		notes = try(&full, source, faults)
@@ -129,6 +130,28 @@ func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) 
 			}
 			if lack > 0 {
 				faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.options", i, k), "verifier %s cannot be asked about %s: %w", st.Verifiers[k].Name, terminal.Count(lack, "row", ""), first)
+			}
+		}
+	}
+}
+
+// solvable refuses a second chance by the solutions of several teachers of whom one has solved no problem: a row
+// may lack a solution, but a name that no row has is not meant. What made rows have, it takes their word for.
+func solvable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) {
+	rows, _ := source.Rows()
+	if r.Task.Settings != nil {
+		rows = someRows(r, source)
+	}
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		members := st.SecondChance.Solutions()
+		if len(members) < 2 || st.Skip {
+			continue
+		}
+		for _, member := range members {
+			has := func(row verify.Problem) bool { _, why := row.Text(member); return why == "" }
+			if !slices.ContainsFunc(rows, has) && !r.Makes(st, member) {
+				faults.Fail(fmt.Sprintf("stage.%d.second_chance.rows", i), "second_chance.rows = %q: no problem has %s, and no [[stage.make]] of the rows that the stage draws makes it", st.SecondChance.Rows, member)
 			}
 		}
 	}

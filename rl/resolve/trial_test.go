@@ -145,3 +145,29 @@ func TestNothingLearned(t *testing.T) {
 		}
 	}
 }
+
+// TestSolutionsOfTeachers: of several solutions that a second chance takes each is one that some row has, or that
+// the run makes for the rows that the stage draws.
+func TestSolutionsOfTeachers(t *testing.T) {
+	chance := `stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer, other", choose = "mean(old)"}`
+	made := `stage.rl.make=[{rows = "guided", row = {question = "{question}", answer = "{answer}", other = "{completion}"}}]`
+	for _, c := range []struct {
+		sets []string
+		want string
+	}{
+		{[]string{chance}, `stage.rl.second_chance.rows: second_chance.rows = "answer, other": no problem has other`},
+		{[]string{chance, made}, "no problem has other"},
+		{[]string{chance, made, `stage.rl.source=[{rows = "guided"}]`}, ""},
+		{[]string{`stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer,", choose = "mean(old)"}`}, "has no name at a comma"},
+		{[]string{`stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer", choose = "mean(old)"}`}, "second_chance.choose goes with several members in rows"},
+		{[]string{`stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer, id", choose = "old"}`}, "one value for each token where one for each completion is wanted"},
+	} {
+		r, err := recipe.Load("countdown-tiny", c.sets)
+		if err == nil {
+			_, err = Open(r, nil)
+		}
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.sets, err, c.want)
+		}
+	}
+}

@@ -197,7 +197,7 @@ const stale = `stage.rl.algorithm.metrics={"my/gap" = "update_token_max(abs(logp
 // what the policy makes of them, old what sampled them, and something else is learnt than without.
 func TestSecondChance(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: trains eight times")
+		t.Skip("-short: trains eleven times")
 	}
 	without := resumed(t)
 	weights := map[string]string{"none": weightsOf(t, without)}
@@ -212,6 +212,9 @@ func TestSecondChance(t *testing.T) {
 		"train_hint":   {`show = "{target} {question}", train_hint = true`, 0, 4, 1},
 		"prefix":       {`prefix = "answer", prefix_share = 0.6, replace = 0`, 0, 16, 0.6},
 		"rows":         {`rows = "answer"`, 4, 0, 0},
+		"the best":     {`rows = "question, answer", choose = "reward"`, 4, 0, 0},
+		"the worst":    {`rows = "question, answer", choose = "-reward"`, 4, 0, 0},
+		"both":         {`rows = "question, answer", replace = 3`, 8, 0, 0},
 		"no condition": {`rows = "answer", when = "group_max(task) > 1"`, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,15 +251,15 @@ func TestSecondChance(t *testing.T) {
 					right++
 				}
 			}
-			if name == "rows" && right != 16 {
-				t.Errorf("%d right completions, want one of each of 16 groups", right)
+			if (name == "rows" || name == "the best" || name == "both") && right != 16 || name == "the worst" && right > 0 {
+				t.Errorf("%d right completions, want one of each of 16 groups, or none of the worst", right)
 			}
 			weights[name] = weightsOf(t, dir)
 		})
 	}
 	for a, x := range weights {
 		for b, y := range weights {
-			if a < b && x == y && !(a == "no condition" && b == "none") {
+			if a < b && x == y && !(a == "no condition" && b == "none") && !(a == "rows" && b == "the best") {
 				t.Errorf("%s and %s come to the same weights", a, b)
 			}
 		}

@@ -34,6 +34,8 @@ none. Demonstrations have the habits that the settings give them:
     [23]         a subgoal: the total that the next step is to reach
     <18+5=23>    working backward: what the total before the last step has to be
 
+A prompt can ask for a search by a | at its end, as in 30 7 5 > 18|, which asked says.
+
 A demonstration ends with the attempt that reaches the target, or with the last of its tries.
 Those with wrong answers have the same habits: they take another total that the numbers reach for
 the target, and nothing in them reaches the target. Without any habit a demonstration is a
@@ -73,6 +75,7 @@ type search struct {
 	Subgoals  bool    `toml:"subgoals" about:"demonstrations set subgoals"`
 	Backward  bool    `toml:"backward" about:"demonstrations work backward from the target"`
 	Wrong     float64 `toml:"wrong" range:"[0,1]" about:"share of demonstrations with a wrong answer"`
+	Asked     float64 `toml:"asked" range:"[0,1]" about:"share of prompts that ask for a search, with | at their end; demonstrations of the others then make one attempt; 0: none asks, and all demonstrations search"`
 }
 
 var _ Demonstrator = (*search)(nil)
@@ -135,8 +138,15 @@ func (s *search) Draw(r *random.Rand, split Split) verify.Problem {
 	if s.Fewest > 0 {
 		numbers = r.Between(s.Fewest, s.Numbers)
 	}
-	return s.base(numbers).Draw(r, split)
+	row := s.base(numbers).Draw(r, split)
+	if s.Asked > 0 && r.Chance(s.Asked) {
+		row.Question = strings.TrimSuffix(row.Question, ":") + asksForSearch
+	}
+	return row
 }
+
+// asksForSearch ends the prompts that ask for a search, in place of the colon.
+const asksForSearch = "|"
 
 // habits tells whether anything stands before the answer of a demonstration.
 func (s *search) habits() bool { return s.Tries > 1 || s.Verifies || s.Subgoals || s.Backward }
@@ -181,6 +191,10 @@ func (s *search) Demonstration(r *random.Rand, row verify.Problem) (string, erro
 	if !found || !other || err != nil || err2 != nil || len(numbers) > s.Numbers || len(numbers) < s.fewest() {
 		return "", fmt.Errorf("task countdown_search: row %q does not belong to this task: it does not have %d to %d numbers and a target", row.ID, s.fewest(), s.Numbers)
 	}
+	tries := s.Tries
+	if s.Asked > 0 && !strings.HasSuffix(row.Question, asksForSearch) {
+		tries = 1
+	}
 	leaves := s.leaves(r, numbers)
 	if r.Chance(s.Wrong) {
 		if missing := slices.DeleteFunc(slices.Clone(leaves), func(l leaf) bool { return l.reaches() == target }); len(missing) > 0 {
@@ -200,7 +214,7 @@ func (s *search) Demonstration(r *random.Rand, row verify.Problem) (string, erro
 			}
 		}
 		text = s.attempt(text, l, max(0, from-1), target)
-		if l.reaches() == target || i+1 == s.Tries || i+1 == len(leaves) {
+		if l.reaches() == target || i+1 == tries || i+1 == len(leaves) {
 			if s.habits() {
 				text = l.steps(append(text, ':'), 0)
 			}

@@ -254,3 +254,35 @@ func TestFewer(t *testing.T) {
 		t.Errorf("%+v: %v", bare, err)
 	}
 }
+
+// TestSearchAsked: the same problems in prompts that ask for a search and in those that do not; what is not asked
+// for is not shown.
+func TestSearchAsked(t *testing.T) {
+	task := &search{Numbers: 3, MaxNumber: 30, MaxTotal: 60, Tries: 8, Verifies: true, Asked: 0.5}
+	validated(t, task)
+	asked, plain, went := 0, 0, 0
+	for i := range 400 {
+		r := random.At(1, 9, uint64(i))
+		row := task.Draw(r, Train)
+		text, err := task.Demonstration(r, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch back := strings.Contains(text, "|"); {
+		case strings.HasSuffix(row.Question, "|"):
+			if asked++; back {
+				went++
+			}
+			if task.Verify(row, text, true).Verdict != verify.Right {
+				t.Errorf("%s %s: the search does not end with what is right", row.Question, text)
+			}
+		case back:
+			t.Errorf("%s %s goes back unasked", row.Question, text)
+		default:
+			plain++
+		}
+	}
+	if asked < 150 || plain < 150 || went < asked/4 { // each side has 200 of 400 in the mean, with a deviation of 10
+		t.Errorf("%d asked, of which %d went back; %d not", asked, went, plain)
+	}
+}

@@ -38,8 +38,9 @@ func Set(t Task, key, value string) error {
 	return nil
 }
 
-// Changed is a task of the family with some settings put in place of its own. The error is
-// for a setting that the family does not have, that is no number, or out of range.
+// Changed is a task of the family with some settings put in place of its own; of one that is true or false,
+// 1 is true and 0 false. The error is for a setting that the family does not have, that is no number, or out
+// of range.
 func (f Family) Changed(t Task, numbers map[string]float64) (Task, error) {
 	out := f.New()
 	for _, f := range settings.Fields(t) {
@@ -60,6 +61,14 @@ func (f Family) Changed(t Task, numbers map[string]float64) (Task, error) {
 				return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is not a whole number; accepted: %s", x, fields[i].Accepted())}
 			}
 		case float64:
+		case bool:
+			if x != 0 && x != 1 {
+				return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is neither 1 nor 0; accepted: %s, as a condition", x, fields[i].Accepted())}
+			}
+			if err := settings.Set(out, key, strconv.FormatBool(x == 1)); err != nil {
+				return nil, err
+			}
+			continue
 		default:
 			return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is a number; accepted: %s", x, fields[i].Accepted())}
 		}

@@ -24,7 +24,7 @@ type chance struct {
 	from, to int           // its completions in the draw
 	numbers  []int         // of the samples that are replaced, ascending
 	start    rollout.Start // what is sampled again
-	answer   []int         // in place of sampling: tokens of a completion, end token included; nil: sample
+	given    [][]int       // in place of sampling: tokens of solutions, end tokens included; nil: sample
 }
 
 // secondChance replaces completions of the groups for which the stage's condition holds,
@@ -60,17 +60,19 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 		}
 		from = to
 	}
-	out.Chances += len(all)
 	if len(all) == 0 {
 		return cs, nil
 	}
-	groups, err := d.replacements(ctx, p, try, all)
+	groups, err := d.replacements(ctx, p, try, all, cs)
 	if err != nil {
 		return nil, err
 	}
 	var again []Completion
 	replaced := slices.Clone(cs)
 	for i, c := range all {
+		if len(c.numbers) > 0 {
+			out.Chances++
+		}
 		group := replaced[c.from:c.to]
 		merged := group[0].From.With(&groups[i], c.numbers)
 		for _, n := range c.numbers {
@@ -120,22 +122,25 @@ func worst(group []Completion, n int) []int {
 func (d *drawer) begins(st *recipe.Stage, c *chance, problem verify.Problem) (fits bool, err error) {
 	k := st.SecondChance
 	c.start.Problem = problem
-	var answer []int
-	if c.start.Prompt, answer, err = shown(st, d.prompts, problem); err != nil || answer == nil {
-		return len(c.start.Prompt) <= d.recipe.Task.MaxPromptTokens, err
+	var answers [][]int
+	if c.start.Prompt, answers, err = shown(st, d.prompts, problem); err != nil {
+		return false, err
 	}
 	if k.Rows != "" {
-		c.answer = answer
-		return len(answer) <= st.Sampling.MaxCompletionTokens, nil
+		c.given = slices.DeleteFunc(answers, func(ids []int) bool { return len(ids) > st.Sampling.MaxCompletionTokens })
+		return len(c.given) > 0, nil
 	}
-	body := answer[:len(answer)-1] // without its end token
+	if answers == nil {
+		return len(c.start.Prompt) <= d.recipe.Task.MaxPromptTokens, nil
+	}
+	body := answers[0][:len(answers[0])-1] // without its end token
 	c.start.Given = body[:int(k.PrefixShare*float64(len(body)))]
 	return len(c.start.Given) > 0 && len(c.start.Given) < st.Sampling.MaxCompletionTokens, nil
 }
 
 // shown is what a second chance makes of a problem: the prompt that is sampled after, and the
-// tokens of the solution that it takes, with the end token; nil: it takes none.
-func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (prompt, answer []int, err error) {
+// tokens of the solutions that it takes, with their end tokens; nil: it takes none.
+func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (prompt []int, answers [][]int, err error) {
 	k := st.SecondChance
 	fail := func(key string, err error) error {
 		return fmt.Errorf("stage %s: second_chance.%s: prompt %s: %w", st.Name, key, terminal.Quote(problem.Question), err)
@@ -146,24 +151,29 @@ func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (promp
 		}
 		return prompt, nil, nil
 	}
-	member, key := k.Prefix, "prefix"
-	if k.Rows != "" {
-		member, key = k.Rows, "rows"
+	members, key := k.Solutions(), "rows"
+	if k.Prefix != "" {
+		members, key = []string{k.Prefix}, "prefix"
 	}
-	if member == "" {
+	for _, member := range members {
+		text, why := problem.Text(member)
+		if why != "" && len(members) > 1 {
+			continue // a row may lack what one of several teachers says
+		}
+		if why != "" {
+			return nil, nil, fail(key, errors.New(why))
+		}
+		lesson, err := r.Shown(problem, "", text)
+		if err != nil {
+			return nil, nil, fail(key, err)
+		}
+		from := lesson.Learned[0].From
+		prompt, answers = lesson.IDs[:from], append(answers, lesson.IDs[from:])
+	}
+	if answers == nil {
 		prompt, err = r.Prompt(problem)
-		return prompt, nil, err
 	}
-	text, why := problem.Text(member)
-	if why != "" {
-		return nil, nil, fail(key, errors.New(why))
-	}
-	lesson, err := r.Shown(problem, "", text)
-	if err != nil {
-		return nil, nil, fail(key, err)
-	}
-	from := lesson.Learned[0].From
-	return lesson.IDs[:from], lesson.IDs[from:], nil
+	return prompt, answers, err
 }
 
 // givesChances refuses problems that lack what the second chance of a stage shows.
@@ -212,9 +222,9 @@ func prompted(r *recipe.Recipe, source prompts.Source, renderer *prompts.Rendere
 }
 
 // replacements are new completions for each second chance, as many as it replaces: sampled, or
-// those of the rows.
-func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chance) ([]rollout.Group, error) {
-	if all[0].answer == nil {
+// those of the rows. Where the rows have fewer, fewer are replaced. cs is the draw.
+func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chance, cs []Completion) ([]rollout.Group, error) {
+	if all[0].given == nil {
 		params := StepParams(p.stage)
 		if again := p.stage.SecondChance.Again; again > 0 {
 			params.Temperature = again
@@ -228,16 +238,78 @@ func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chanc
 	}
 	groups := make([]rollout.Group, len(all))
 	for i, c := range all {
-		given := rollout.Segment{Author: rollout.Foreign, IDs: c.answer, Stop: rollout.EOS}
-		given.Drawn.Params.Temperature = 1
+		solutions := c.given
+		if len(p.stage.SecondChance.Solutions()) == 1 {
+			solutions = slices.Repeat(solutions, len(c.numbers))
+		}
 		g := rollout.Group{Problem: c.start.Problem, Segments: []rollout.Segment{{Parent: -1, IDs: c.start.Prompt}}}
-		for range c.numbers {
+		for _, ids := range solutions {
+			s := rollout.Segment{Author: rollout.Foreign, IDs: ids, Stop: rollout.EOS}
+			s.Drawn.Params.Temperature = 1
 			g.Paths = append(g.Paths, rollout.Path{Leaf: len(g.Segments)})
-			g.Segments = append(g.Segments, given)
+			g.Segments = append(g.Segments, s)
 		}
 		groups[i] = g
 	}
-	return groups, d.collector.Judge(ctx, groups, d.program.Verifiers()...)
+	if err := d.collector.Judge(ctx, groups, d.program.Verifiers()...); err != nil {
+		return nil, err
+	}
+	return groups, d.take(p, try, all, cs, groups)
+}
+
+// take leaves each second chance those solutions that it takes: the first of them, or the ones that the
+// stage's formula says.
+func (d *drawer) take(p *Plan, try int, all []chance, cs []Completion, groups []rollout.Group) error {
+	var values []float64 // of all solutions, one group after the other
+	if d.chooses != nil {
+		var given []Completion
+		for i := range groups {
+			old := cs[all[i].from]
+			old.Group = i
+			for n := range groups[i].Paths {
+				given = append(given, replacement(p.stage, &groups[i], n, &old))
+			}
+		}
+		if err := d.starts(p.stage, given); err != nil {
+			return err
+		}
+		if err := d.pay(p, given, d.coins(p.At, try)); err != nil {
+			return err
+		}
+		t, err := d.of(p, given, atOnce(given)).table(asked, d.chooses.Needs("second_chance/choose"))
+		if err != nil {
+			return err
+		}
+		chosen, err := d.chooses.On(t).At("second_chance/choose", formula.Completion)
+		if err != nil {
+			return fmt.Errorf("stage %s: %w", p.stage.Name, err)
+		}
+		values = chosen.V
+	}
+	for i := range groups {
+		c, paths := &all[i], groups[i].Paths
+		order := make([]int, len(paths))
+		for n := range order {
+			order[n] = n
+		}
+		if values != nil {
+			own := values[:len(paths)]
+			values = values[len(paths):]
+			order = slices.DeleteFunc(order, func(n int) bool { return math.IsNaN(own[n]) })
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
+		}
+		if len(order) < len(c.numbers) {
+			c.numbers = worst(cs[c.from:c.to], len(order))
+			if len(order) == 0 {
+				c.numbers = nil // worst of 0 are all
+			}
+		}
+		groups[i].Paths = nil
+		for _, n := range order[:len(c.numbers)] {
+			groups[i].Paths = append(groups[i].Paths, paths[n])
+		}
+	}
+	return nil
 }
 
 // replacement is the completion in place of an old one, the n-th sample of its group.

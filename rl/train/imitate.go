@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -197,8 +198,11 @@ func (s *imitation) rate(step int) float64 {
 func demonstrations(recipe *recipe.Recipe, sources []prompts.Source, refuse func(...verify.Problem) error, episodes *rollout.Episodes, renderer *prompts.Renderer, st *recipe.Stage, index, step int) ([]Completion, error) {
 	n := len(sources)
 	cs := make([]Completion, n)
-	t := demonstrating{recipe, st, episodes, renderer}
 	for i := range cs {
+		t := demonstrating{recipe, st, episodes, renderer, recipe.Task.Demonstrator()}
+		if own, is := prompts.TaskOf(sources[i]).(tasks.Demonstrator); is {
+			t.demonstrator = own
+		}
 		r := random.At(recipe.Seed, random.Stream(random.Draw, index), uint64(step)*uint64(n)+uint64(i))
 		row := sources[i].Draw(r)
 		if err := refuse(row); err != nil {
@@ -219,6 +223,8 @@ type demonstrating struct {
 	stage    *recipe.Stage
 	episodes *rollout.Episodes
 	renderer *prompts.Renderer
+
+	demonstrator tasks.Demonstrator // of the problem, with the settings that it was drawn by; nil: it is played in turns
 }
 
 // show is a demonstration of a problem.
@@ -234,9 +240,8 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 		c, err := playedBy(e, player, t.renderer, t.recipe.Task.Episode.Turns, row, asked, r)
 		return t.fits(row, asked, c, err)
 	}
-	demonstrator := t.recipe.Task.Demonstrator()
-	next := func() (string, error) { return demonstrator.Demonstration(r, row) }
-	right := func(text string) bool { return demonstrator.Verify(row, text, true).Verdict == verify.Right }
+	next := func() (string, error) { return t.demonstrator.Demonstration(r, row) }
+	right := func(text string) bool { return t.demonstrator.Verify(row, text, true).Verdict == verify.Right }
 	text, err := next()
 	if err != nil {
 		return Completion{}, err

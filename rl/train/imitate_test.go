@@ -162,3 +162,38 @@ func TestHintedEpisodes(t *testing.T) {
 		t.Errorf("%d of %d have the hint", hinted, n)
 	}
 }
+
+// TestDemonstrationsOfSettings: what a curriculum sets is set for the demonstrations too, not for the problems alone.
+func TestDemonstrationsOfSettings(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	r, err := recipe.Parse("r.toml", "[model]\nfamily = \"qwen3\"\nlayers = 1\nwidth = 8\nheads = 1\nmlp = 8\n[task]\nname = \"chain_sum\"\nsettings.careless = 1.0\n[[stage]]\nkind = \"sft\"\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer, source := rendererOf(t, r, dev), prompts.Of(r.Task.Settings)
+	careful, err := source.Changed(map[string]float64{"careless": 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(...verify.Problem) error { return nil }
+	for s, want := range map[prompts.Source]int{source: 0, careful: 100} {
+		cs, err := demonstrations(r, slices.Repeat([]prompts.Source{s}, 100), none, nil, renderer, &r.Stages[0], 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		right := 0
+		for i := range cs {
+			v := cs[i].View
+			if s.Verify(cs[i].From.Problem, renderer.Decode(v.IDs[v.Spans[0].From:len(v.IDs)-1]), true).Verdict == verify.Right {
+				right++
+			}
+		}
+		if right != want && !(want == 0 && right < 50) { // a term that leads out of range is read rightly
+			t.Errorf("%d of 100 demonstrations are right, want %d", right, want)
+		}
+	}
+}
