@@ -44,10 +44,18 @@ type secondChance struct {
 	// group before they replace any: those with the greatest values are taken, of equal ones the first,
 	// and none without a value. old is the policy's log-prob, and reward what a solution is paid; "":
 	// the first are taken
-	Choose string `toml:"choose"`
+	Choose string `toml:"choose" of:"choose"`
 
 	// sample again at this temperature; 0: no
 	Again float64 `toml:"again" range:"[0,100]"`
+}
+
+// Variant implements [settings.Variant]: a second chance that does not choose does not name the key.
+func (c secondChance) Variant() string {
+	if c.Choose != "" {
+		return "choose"
+	}
+	return ""
 }
 
 // replay are the keys of a store of groups that take part again in later steps.

@@ -123,6 +123,7 @@ var doesNotAct = map[string]string{
 var staysPut = map[string]string{
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
 	"oreal learn":              "the method of the stage reads the head that it trains",
+	"ampo source":              "the second chance takes what the drawn rows have",
 	"reward-math trains":       "as cooper",
 	"qwen-math trains":         "as cooper",
 	"rnd learn":                "as oreal",
@@ -168,6 +169,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
 	"rlmt":              {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, settings = {numbers = 2, max_number = 4, max_total = 7, aimed = 0.5}}`},
 	"countdown_search":  {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
+	"ampo":              {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {numbers = 2, max_number = 4, max_total = 8, tries = 1, verifies = false, backward = true}}`},
 	"order-of-rows":     {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"climb":             {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"latent-trajectory": {"chain-sum-tiny", easyTask},                                                                                                                                                        // of two layers
@@ -408,6 +410,11 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			if longImitation[a.name] > 0 { // of many problems
 				set("prompts_per_step=128")
 				set("group_size=1")
+			}
+			for k, m := range st.Make {
+				if m.By != "" {
+					set("make.%d.max_tokens=20", k)
+				}
 			}
 			continue
 		}
