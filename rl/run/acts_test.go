@@ -121,6 +121,7 @@ var doesNotAct = map[string]string{
 
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
 var staysPut = map[string]string{
+	"arena-rl truth":           "as reward-math",
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"ampo source":              "the second chance takes what the drawn rows have",
