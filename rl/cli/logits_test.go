@@ -64,6 +64,7 @@ func TestLogits(t *testing.T) {
 		"sample --prompt 1 --max-tokens 1 --device ref " + run,
 		"export --format hf --out " + filepath.Join(t.TempDir(), "out") + " " + run,
 		"eval --data " + rows + " --verifier number --n 1 --device ref --against " + run + " " + one,
+		"weights a a=" + run + " --out " + filepath.Join(t.TempDir(), "out"),
 	} {
 		if code, _, stderr := rlzero(t, strings.Fields(args)...); code != 0 || strings.Count(stderr, `the policy alone. It learned by the sum guided, logits = "frozen + policy"`) != 1 {
 			t.Errorf("%s: %d %s", args, code, stderr)
