@@ -164,6 +164,8 @@ func TestRoundTrip(t *testing.T) {
 				}
 				if !slices.Contains(a.Needs(), "greedy_reward") {
 					s.Best = stageDefaults(KindRL).Best
+				} else { // of a prompt of the task
+					s.Propose = stageDefaults(KindRL).Propose
 				}
 				if strings.Contains(s.Curriculum.Order, "prompt_value") && !slices.Contains(a.Needs(), "value") {
 					s.Curriculum = stageDefaults(KindRL).Curriculum
