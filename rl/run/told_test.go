@@ -3,6 +3,9 @@ package run
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +49,7 @@ verifier = "judge"
 options = {model = "far", shows = "pairs", against = "anchor", source = "{question} {a} or {b}", read = "[0-9]", between = [0, 9], max_tokens = 4, context = 500}
 `
 
-// server is what a judge behind an address asks in these tests. It never says the same twice to a question.
+// server is what a judge behind an address asks in these tests.
 type server struct {
 	mu     sync.Mutex
 	asked  map[panel.Query]int
@@ -63,7 +66,7 @@ func (s *server) ask(_ context.Context, _ panel.Server, q panel.Query) (judge.Sa
 			return judge.Said{}, err
 		}
 	}
-	return judge.Said{Text: fmt.Sprint("Score: ", (len(q.Text)*7+int(q.Seed%5)+s.asked[q])%10), Tokens: 3, Ended: true}, nil
+	return judge.Said{Text: fmt.Sprint("Score: ", (len(q.Text)*7+int(q.Seed%5))%10), Tokens: 3, Ended: true}, nil
 }
 
 // TestTold: what a judge behind an address said is asked once in a run, whoever kills it: it comes to the bytes of one
@@ -75,9 +78,9 @@ func TestTold(t *testing.T) {
 	}
 	run := func(t *testing.T, dir string, s *server, o Options, sets ...string) error {
 		t.Helper()
-		r, err := recipe.Parse("far.toml", "base = \"chain-sum-tiny\"\n"+farRun, append([]string{"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=48", "task.eval_problems=3", "task.eval_samples=2", "checkpoint.keep=99",
+		r, err := recipe.Parse("far.toml", "base = \"chain-sum-tiny\"\n"+farRun, append([]string{"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=48", "task.eval_problems=2", "task.eval_samples=2", "checkpoint.keep=99",
 			"stage.warm-up.batch_size=16", "stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=5", "stage.warm-up.test_every=99", "stage.warm-up.optimizer.lr=0.01",
-			"stage.rl.prompts_per_step=3", "stage.rl.group_size=4", "stage.rl.steps=5", "stage.rl.eval_every=0"}, sets...))
+			"stage.rl.prompts_per_step=6", "stage.rl.group_size=4", "stage.rl.steps=5", "stage.rl.eval_every=0", "task.settings.terms=2", "task.settings.max_number=4", "stage.rl.sampling.temperature=0.3"}, sets...))
 		must(t, err)
 		o.Opened, o.Dir, o.Device, o.Show = opened(t, r), dir, tester(t), &bytes.Buffer{}
 		if s != nil {
@@ -91,12 +94,12 @@ func TestTold(t *testing.T) {
 	}
 	base, killed := t.TempDir(), ""
 	first := &server{}
-	const missing = 40 // the answer that is missing, in the first of several steps
+	const missing = 5 // the answer that is missing, in the first of several steps
 	first.before = func(n int, _ panel.Query) error {
 		if n == missing {
 			return errors.New("there is no answer after 5 s")
 		}
-		if lines := journal(t, base); killed == "" && len(lines) > 0 && lines[len(lines)-1].Step == 4 {
+		if lines := journal(t, base); killed == "" && len(lines) > 0 && lines[len(lines)-1].Step == 2 {
 			killed = copyRun(t, base)
 		}
 		return nil
@@ -133,17 +136,18 @@ func TestTold(t *testing.T) {
 		t.Error("no judgement says that an answer is missing")
 	}
 	again := &server{}
-	done := len(journal(t, killed))
-	must(t, run(t, killed, again, Options{Resume: true}))
-	if len(again.asked) > len(all)-done {
-		t.Errorf("killed when %d of %d questions were answered: %d are asked after it", done, len(all), len(again.asked))
+	answered := map[string]bool{}
+	for _, line := range journal(t, killed) {
+		answered[line.Args] = line.Fault == ""
 	}
+	must(t, run(t, killed, again, Options{Resume: true}))
 	for q, n := range again.asked {
-		if n != 1 {
+		text, err := json.Marshal(q)
+		must(t, err)
+		if sum := sha256.Sum256(text); n != 1 || answered[hex.EncodeToString(sum[:])] {
 			t.Errorf("%d times: %+v", n, q)
 		}
 	}
-	// The server has forgotten what it said, and says to a new question what it said first.
 	sameRun(t, runFiles(t, killed), runFiles(t, base))
 
 	repeat := filepath.Join(t.TempDir(), "repeat")
@@ -165,7 +169,7 @@ func TestTold(t *testing.T) {
 
 	// A server that is gone stops the run; once it is back the run goes on from its checkpoint.
 	dead := &server{before: func(n int, _ panel.Query) error {
-		if n > 150 {
+		if n > 100 {
 			return errors.New("connection refused")
 		}
 		return nil
