@@ -143,6 +143,7 @@ var guardedCalls = []struct {
 		tests: true,
 		where: []exception{
 			{"internal/browser/inside/disk.go", "what Node's file system tells of a file"},
+			{"internal/files/files.go", "tells a file that was written to, and asks for no order"},
 			{"model/text/template/globals.go", "the date of a template, which is given"},
 			{"rl/page/compare.go", "tells files apart, and asks for no order"},
 			{"rl/page/runs.go", "a change that lies ahead is as far away as one that lies back"},
