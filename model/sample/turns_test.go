@@ -104,8 +104,8 @@ func (w *trees) grow(p path, stream uint32, turn int, settings sample.Settings) 
 		case 0: // another end of the turn, from its middle or its beginning on
 			branch := p.upTo(before + rng.IntN(len(out[0].IDs)+1))
 			w.count(&w.forks)
-			next := 10*stream + uint32(turn) + 1
-			w.work.Go(func() { w.grow(branch, next, turn+1, settings) })
+			next, after := 10*stream+uint32(turn)+1, turn+1
+			w.work.Go(func() { w.grow(branch, next, after, settings) })
 		case 1: // what was said is forgotten, but for a beginning
 			w.end(p)
 			w.count(&w.restarts)
