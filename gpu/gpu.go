@@ -138,5 +138,6 @@ type Caps struct {
 	Int64         bool
 	Unified       bool // host and device share memory
 	Numerics      Numerics
-	MaxLoop       int // loop iterations after which the driver ends a shader without a word; 0: none
+	ReadsApart    bool // what a kernel reads lies in other buffers than what it writes: shaders are checked for that
+	MaxLoop       int  // loop iterations after which the driver ends a shader without a word; 0: none
 }

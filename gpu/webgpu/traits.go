@@ -55,7 +55,8 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 		Tier:          gpu.TierBase,
 		MaxBinding:    t.limits.Binding,
 		MaxAllocation: a.Limits.Buffer &^ 3,
-		Subgroup:      1, // kernels may not assume more
+		Subgroup:      1,    // kernels may not assume more
+		ReadsApart:    true, // Tint takes no barrier whose control flow depends on a buffer that may be written
 		Unified:       a.Type != wgpu.Discrete,
 		Numerics:      gpu.Numerics(shaders.Numerics(string(gpu.TierBase))), // and of T1
 	}

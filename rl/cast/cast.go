@@ -52,7 +52,10 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	for name, f := range b.folders {
 		c.Sources[name] = f.read
 	}
-	if c.scratch, err = model.NewScratch(dev, plan.Blocks); err == nil {
+	if !dev.Caps().ReadsApart {
+		c.scratch, err = model.NewScratch(dev, plan.Blocks)
+	}
+	if err == nil {
 		err = c.build(r, b, dev)
 	}
 	if err != nil {

@@ -230,7 +230,7 @@ func (b *blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	var may []want // the largest first
 	for _, w := range b.wants {
 		switch {
-		case !w.mayLeave():
+		case !w.mayLeave() || caps.ReadsApart: // without a scratch there is nowhere to leave
 		case w.spec.Resident == "phase":
 			b.leaving[w.name] = true
 		case w.spec.Resident == "auto":
@@ -280,7 +280,7 @@ func (b blueprint) count(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	if err := wholeTrees(r); err != nil {
 		return gpu.Plan{}, err
 	}
-	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine, Shared: true}
+	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine, Shared: !caps.ReadsApart}
 	for _, w := range b.wants {
 		b.roleOf(w).count(&use, b, w)
 	}

@@ -41,7 +41,7 @@ type Member struct {
 
 	// where the parameters of path are: always, on the device all the time; phase, only while the model is
 	// asked, read from the folder again each time; auto, in phases if memory is short. The results are the
-	// same. phase is not for one that plays a seat, is asked by a tool or is in logits
+	// same. On WebGPU they stay on the device. phase is not for one that plays a seat, is asked by a tool or is in logits
 	Resident string `toml:"resident" of:"path" choice:"auto,always,phase" default:"auto"`
 
 	// the address of a server of this machine that has a model which judges, such as "127.0.0.1:8080", on which

@@ -91,8 +91,8 @@ type Reply struct {
 // Called is a call of a tool in a turn.
 type Called struct {
 	Tool   string
-	Args   json.RawMessage // a JSON object; nil: they cannot be read
-	Failed bool            // it was a mistake, which its answer explains
+	Args   json.RawMessage `json:",omitempty"` // a JSON object; nil: they cannot be read
+	Failed bool            `json:",omitempty"` // it was a mistake, which its answer explains
 }
 
 // Roles of messages.
