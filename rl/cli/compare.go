@@ -41,8 +41,8 @@ A recipe is the name of a preset, or a file. Changes may follow it after semicol
 front, as in "NAME = RECIPE", is used in tables and folders.
 
 The stages before the first stage that learns from rewards are trained once, with the first
-recipe, and every run starts from their result. So the recipes need the same model, the same
-task and the same such stages. A run ends once it has sampled --budget tokens; by default the
+recipe, and every run starts from their result, except for those that make rows which later
+stages draw. So the recipes need the same model, the same task and the same such stages. A run ends once it has sampled --budget tokens; by default the
 budget is what the first recipe samples with the first seed.
 
 To continue an interrupted comparison, repeat the command: it ends with the same bytes.
@@ -100,7 +100,7 @@ type contestant struct {
 	label, source string
 	sets          []string // changes of its own and those of all
 	recipe        *recipe.Recipe
-	learns        int    // the first stage that learns from rewards
+	learns        int    // the first stage that is trained for it alone
 	start         string // run folder of the start; "": the recipe starts as it is
 }
 
@@ -209,6 +209,7 @@ func (t *contest) enter(args, sets []string) error {
 		if rl := a.recipe.Stages[a.learns].RL; t.shared && t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
 			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
 		}
+		a.learns = withRows(a.recipe.Stages, a.learns)
 		for _, b := range t.arms {
 			if b.label == a.label {
 				return hint.With(usagef("%q is named twice", a.label), "to compare it with a variant of itself, add a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
@@ -221,6 +222,23 @@ func (t *contest) enter(args, sets []string) error {
 		}
 	}
 	return nil
+}
+
+// withRows is the first stage that is not of a shared start, where it is this one at the latest: a start has no rows, so
+// a stage that makes some which are drawn after it is none of its stages.
+func withRows(stages []recipe.Stage, first int) int {
+	for i := first; i < len(stages); i++ {
+		for _, source := range stages[i].Sources {
+			makes := slices.IndexFunc(stages[:first], func(st recipe.Stage) bool {
+				return !st.Skip && st.MakesRows(source.Rows)
+			})
+			if makes >= 0 && !stages[i].Skip {
+				first, i = makes, makes-1
+				break
+			}
+		}
+	}
+	return first
 }
 
 // differs says in what two recipes differ before they learn from rewards; "": nothing. Starts of

@@ -334,8 +334,9 @@ func TestRead(t *testing.T) {
 		}
 	}
 	metrics := `{"step":0,"stage":"rl","eval/pass@1":0.125,"eval/problems":2}` + "\n"
+	metrics += `{"step":0,"stage":"rows","rollout/tokens":5,"policy/entropy":9}` + "\n" // drawn for rows: nothing is learned
 	for step := 1; step <= 3; step++ {
-		metrics += fmt.Sprintf(`{"step":%d,"stage":"rl","rollout/tokens":%d,"reward/mean":null,"policy/entropy":%d}`, step, 10*step, step) + "\n"
+		metrics += fmt.Sprintf(`{"step":%d,"stage":"rl","rollout/tokens":%d,"reward/mean":null,"policy/entropy":%d,"optim/lr":0.1}`, step, 10*step, step) + "\n"
 	}
 	metrics = strings.Replace(metrics, `"rollout/tokens":20`, `"rollout/tokens":9,"rollout/refused_tokens":7,"rollout/extra_tokens":4`, 1)
 	write("metrics.jsonl", metrics+`{"step":3,"stage":"rl","eval/pass@1":0.5,"eval/problems":2}`+"\n")
@@ -344,10 +345,10 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.Tokens, []float64{10, 30, 60}) || got.Seed != 7 || len(got.Problems) != 2 || got.Before == nil || len(got.Before) != 0 {
+	if !slices.Equal(got.Tokens, []float64{15, 35, 65}) || got.Seed != 7 || len(got.Problems) != 2 || got.Before == nil || len(got.Before) != 0 {
 		t.Errorf("%+v", got)
 	}
-	if c := got.Curves[accuracy]; !slices.Equal(c.X, []float64{0, 60}) || !slices.Equal(c.Y, []float64{0.125, 0.5}) {
+	if c := got.Curves[accuracy]; !slices.Equal(c.X, []float64{0, 65}) || !slices.Equal(c.Y, []float64{0.125, 0.5}) {
 		t.Errorf("accuracy %+v", c)
 	}
 	if len(got.Curves["reward/mean"].X) != 0 || got.closing("policy/entropy") != 3 || !math.IsNaN(scores(got.Problems)[1]) {

@@ -43,8 +43,13 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		if _, ok := p.Values[accuracy]; ok {
 			evaluated = p
 		}
-		if _, ok := p.Values["rollout/tokens"]; !ok {
-			if _, learns := p.Values["optim/lr"]; learns {
+		_, draws := p.Values["rollout/tokens"]
+		_, learns := p.Values["optim/lr"]
+		if draws {
+			sampled += p.Values.Sampled()
+		}
+		if !draws || !learns { // it learns from rows, or makes some, or measures
+			if learns {
 				taught.Tokens = append(taught.Tokens, float64(len(taught.Tokens)+1))
 			}
 			for name, v := range p.Values {
@@ -55,7 +60,6 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		if len(t.Tokens) == 0 && measured { // the accuracy before the first step is that at 0 tokens
 			t.Curves[accuracy] = Curve{[]float64{0}, []float64{before}}
 		}
-		sampled += p.Values.Sampled()
 		t.Tokens = append(t.Tokens, sampled)
 		for name, v := range p.Values {
 			t.add(name, sampled, v)

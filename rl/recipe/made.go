@@ -368,6 +368,16 @@ func (s *Stage) writtenBy() []string {
 	return out
 }
 
+// MakesRows says whether a stage makes rows of a name.
+func (s *Stage) MakesRows(name string) bool {
+	for _, m := range s.Make {
+		if m.Rows == name {
+			return true
+		}
+	}
+	return false
+}
+
 // MakesRows says whether some stage makes rows.
 func (r *Recipe) MakesRows() bool {
 	return slices.ContainsFunc(r.Stages, func(st Stage) bool { return !st.Skip && len(st.Make) > 0 })
