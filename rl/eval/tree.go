@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -115,7 +116,7 @@ func roundOf(groups []rollout.Group, paths []int, plain *Result) Round {
 			}
 		}
 		if t.scored() > 0 {
-			tops[i] = stats.BestOfK(t.scores, t.scored())
+			tops[i] = slices.Max(t.scores)
 			all, mean = append(all, tops[i]), append(mean, t.sum/float64(t.scored()))
 		}
 	}

@@ -36,7 +36,7 @@ func repeats(r *recipe.Recipe, dir string) error {
 	if r.Arrives() || r.Remembers() {
 		return nil
 	}
-	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by, and no calls: no stage of its recipe has order = \"arrival\", and its task no tools that are not pure", lines.ErrInput, dir),
+	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by, and no calls: no stage of its recipe has order = \"arrival\", its task no tools that are not pure, and no judge is behind an address", lines.ErrInput, dir),
 		"its recipe alone repeats it: rlzero train %s", terminal.ShellWord(filepath.Join(dir, recipe.File)))
 }
 
