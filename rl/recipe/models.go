@@ -326,16 +326,12 @@ func (s *Stage) Measure() (*reward.Program, error) {
 
 // Asks says whether a stage has a model say something: of the tokens that were drawn, or of texts.
 func (s *Stage) Asks(name string) bool {
-	facts := s.Facts()
-	return slices.Contains(facts, name) || s.shows(name) || name == ReferenceModel && slices.Contains(facts, "mismatched") ||
-		slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return a.Model == name }) || slices.Contains(s.judgedBy(), name) || slices.Contains(s.writtenBy(), name) || slices.Contains(s.seatedBy(), name)
+	return s.needs(name) != "" || slices.Contains(s.judgedBy(), name) || name == ReferenceModel && slices.Contains(s.Facts(), "mismatched")
 }
 
-// needs says what a stage wants of a model beside judgements; "": nothing.
+// needs says what a stage has a model say beside judgements; "": nothing.
 func (s *Stage) needs(name string) string {
 	switch {
-	case s.Teaches(name):
-		return "trains or measures " + name
 	case slices.Contains(s.Facts(), name):
 		return "has formulas that read log-probs of " + name
 	case s.shows(name):
@@ -583,7 +579,11 @@ func (d decoder) members(r *Recipe) {
 		d.seats(r, st, at)
 		d.prompted(r, st)
 		for _, name := range r.ModelNames() {
-			if says := st.needs(name); r.Models[name].URL != "" && says != "" {
+			says := st.needs(name)
+			if st.Teaches(name) {
+				says = "trains or measures " + name
+			}
+			if r.Models[name].URL != "" && says != "" {
 				p := settings.Path{"models", name, "url"}
 				d.Fail(p, "%s: stage %s %s, but a model behind an address writes answers of a judge, and nothing else; accepted: a model with path or copy", d.Name(p), st.Name, says)
 			}
