@@ -334,9 +334,9 @@ func TestRead(t *testing.T) {
 		}
 	}
 	metrics := `{"step":0,"stage":"rl","eval/pass@1":0.125,"eval/problems":2}` + "\n"
-	metrics += `{"step":0,"stage":"rows","rollout/tokens":5,"policy/entropy":9}` + "\n" // drawn for rows: nothing is learned
+	metrics += `{"step":0,"stage":"rows","rollout/tokens":5,"policy/entropy":9,"made/rows/pairs":2}` + "\n" // drawn for rows: nothing is learned
 	for step := 1; step <= 3; step++ {
-		metrics += fmt.Sprintf(`{"step":%d,"stage":"rl","rollout/tokens":%d,"reward/mean":null,"policy/entropy":%d,"optim/lr":0.1}`, step, 10*step, step) + "\n"
+		metrics += fmt.Sprintf(`{"step":%d,"stage":"rl","rollout/tokens":%d,"reward/mean":null,"policy/entropy":%d}`, step, 10*step, step) + "\n"
 	}
 	metrics = strings.Replace(metrics, `"rollout/tokens":20`, `"rollout/tokens":9,"rollout/refused_tokens":7,"rollout/extra_tokens":4`, 1)
 	write("metrics.jsonl", metrics+`{"step":3,"stage":"rl","eval/pass@1":0.5,"eval/problems":2}`+"\n")

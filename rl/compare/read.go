@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/stats"
@@ -48,7 +49,7 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		if draws {
 			sampled += p.Values.Sampled()
 		}
-		if !draws || !learns { // it learns from rows, or makes some, or measures
+		if !draws || !learns && makes(p.Values) { // it learns from rows, or makes some, or measures
 			if learns {
 				taught.Tokens = append(taught.Tokens, float64(len(taught.Tokens)+1))
 			}
@@ -85,6 +86,16 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// makes says whether a step made rows.
+func makes(values metrics.Row) bool {
+	for name := range values {
+		if strings.HasPrefix(name, "made/rows/") {
+			return true
+		}
+	}
+	return false
 }
 
 // accuracy is the metric of the score on held-out problems.
