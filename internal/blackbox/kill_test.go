@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -301,6 +302,12 @@ type process struct {
 	text bytes.Buffer
 }
 
+// hung is when a program that should have ended long ago is asked for its goroutines. The
+// longest takes a minute on two busy cores.
+const hung = 6 * time.Minute
+
+// run starts the program. If it does not end it is told to print its goroutines and to exit
+// with code 2, so that a test fails with them and not with the time limit of its package.
 func (pr program) run(t testing.TB, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(pr.path, args...), ended: make(chan struct{})}
@@ -312,6 +319,7 @@ func (pr program) run(t testing.TB, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
+		defer time.AfterFunc(hung, func() { p.cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
 		p.cmd.Wait() // the exit code tells
 		close(p.ended)
 	}()
