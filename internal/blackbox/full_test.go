@@ -37,27 +37,35 @@ func TestDiskFull(t *testing.T) {
 	}
 	program := buildProgram(t)
 	train := func(dir string, more ...string) []string {
-		args := append(small(dir, 8), "--set", "stage.rl.checkpoint_every=2")
+		args := append(small(dir, 40), "--set", "stage.rl.checkpoint_every=4")
 		return append(args, more...)
 	}
 	base, dir := filepath.Join(t.TempDir(), "undisturbed"), filepath.Join(t.TempDir(), "full")
 	if p := program.run(t, train(base)...); p.wait() != 0 {
 		t.Fatalf("undisturbed:\n%s", p.shown())
 	}
-	nats := []string{"--workers", "nats", "--workers-mode", "exact"}
-	first := program.run(t, train(dir, nats...)...)
-	if !first.until(func() bool { return strings.Contains(first.shown(), "rlzero worker nats://") }) {
-		t.Fatalf("no address is printed:\n%s", first.shown())
+	// A worker that comes when a run has ended waits for ever, so it is there before the run begins,
+	// which takes some seconds, and has joined before it is killed. Another run finds a free port.
+	finds := program.run(t, train(filepath.Join(t.TempDir(), "port"), "--workers", "nats")...)
+	if !finds.until(func() bool { return strings.Contains(finds.shown(), "rlzero worker nats://") }) {
+		t.Fatalf("no address is printed:\n%s", finds.shown())
 	}
-	_, url, _ := strings.Cut(first.shown(), "rlzero worker ")
+	finds.cmd.Process.Kill()
+	finds.wait()
+	_, url, _ := strings.Cut(finds.shown(), "rlzero worker ")
 	url = strings.Fields(url)[0]
+	nats := []string{"--workers", strings.Replace(url, "nats://", "nats:", 1), "--workers-mode", "exact"}
 	worker := program.run(t, "worker", url)
-	checkpoint := func() bool {
-		all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "step-*", "manifest.json"))
-		return len(all) > 0
+	if !worker.until(func() bool { return strings.Contains(worker.shown(), "waits for the trainer") }) {
+		t.Fatalf("the worker does not wait for its trainer:\n%s", worker.shown())
 	}
-	if !first.until(checkpoint) {
-		t.Fatalf("the run ends before its first checkpoint:\n%s", first.shown())
+	first := program.run(t, train(dir, nats...)...)
+	joined := func() bool {
+		all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "step-*", "manifest.json"))
+		return len(all) > 0 && strings.Contains(first.shown(), " joins: ")
+	}
+	if !first.until(joined) {
+		t.Fatalf("the run ends before its first checkpoint, or before the worker joins:\n%s\n%s", first.shown(), worker.shown())
 	}
 	first.cmd.Process.Kill()
 	first.wait()
@@ -65,7 +73,6 @@ func TestDiskFull(t *testing.T) {
 
 	// No file may be longer than 16 blocks of 512 bytes or, with some shells, 1,024: less
 	// than a checkpoint's weights, and more than what a run writes before them.
-	nats[1] = strings.Replace(url, "nats://", "nats:", 1)
 	resume := append([]string{"train", "--resume", "--run", dir}, nats...)
 	limited := program
 	limited.path = "/bin/sh"
@@ -86,6 +93,9 @@ func TestDiskFull(t *testing.T) {
 	last := program.run(t, resume...)
 	if code := last.wait(); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, last.shown())
+	}
+	if !worker.ends() {
+		t.Fatalf("the run has ended, and the worker does not:\n%s\n%s", last.shown(), worker.shown())
 	}
 	if code := worker.wait(); code != 0 || !strings.Contains(worker.shown(), "the run is complete") {
 		t.Errorf("the worker's exit code is %d:\n%s", code, worker.shown())

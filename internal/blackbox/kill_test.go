@@ -346,6 +346,19 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// ends says whether the process ends within the patience with a program. One that does not is asked
+// where it stands: its goroutines are in what it has shown.
+func (p *process) ends() bool {
+	select {
+	case <-p.ended:
+		return true
+	case <-time.After(patience):
+		p.cmd.Process.Signal(syscall.SIGQUIT)
+		<-p.ended
+		return false
+	}
+}
+
 // until polls until a condition holds; false: the process ended before.
 func (p *process) until(holds func() bool) bool {
 	for !holds() {

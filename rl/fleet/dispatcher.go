@@ -34,7 +34,8 @@ type dispatcher struct {
 	patience time.Duration   // silence, on top of what is usual, until items are offered again
 	arrived  chan Delivery   // from the carrier
 	deaf     int             // workers of the last call, if none of them answered
-	quiet    time.Time       // since when no worker is heard who is waited for; 0: none is waited for
+	quiet    time.Time       // since when nothing of use is heard that is waited for; 0: nothing is waited for
+	came     time.Time       // when the last result arrived
 	longest  time.Duration   // of the silences of a call
 	silences []time.Duration // the longest of each of the last calls that waited
 }
@@ -92,12 +93,13 @@ func (p *dispatcher) offer(ctx context.Context, t *table, version int) (n int, e
 	return n, nil
 }
 
-// next waits for a result; ok is false if there is none for longer than is usual, or in
-// the last round at once.
+// next waits for a result; ok is false if none that is of use has come for longer than is usual,
+// in this round too, or in the last round at once. So whoever sends what is of no use holds up
+// nobody.
 func (p *dispatcher) next(ctx context.Context, round int) (d Delivery, ok bool, err error) {
 	select {
 	case d := <-p.arrived:
-		p.heard()
+		p.came = time.Now()
 		return d, true, nil
 	default:
 	}
@@ -107,11 +109,11 @@ func (p *dispatcher) next(ctx context.Context, round int) (d Delivery, ok bool, 
 	if p.quiet.IsZero() {
 		p.quiet = time.Now()
 	}
-	timer := time.NewTimer(p.patience + 4*p.usual())
+	timer := time.NewTimer(time.Until(p.quiet.Add(time.Duration(round+1) * (p.patience + 4*p.usual()))))
 	defer timer.Stop()
 	select {
 	case d := <-p.arrived:
-		p.heard()
+		p.came = time.Now()
 		return d, true, nil
 	case <-timer.C:
 		return d, false, nil
@@ -120,12 +122,13 @@ func (p *dispatcher) next(ctx context.Context, round int) (d Delivery, ok bool, 
 	}
 }
 
-// heard ends a silence, if there was one.
+// heard ends a silence, if there was one: the last result was of use. Whoever is waited for next
+// is in its first round.
 func (p *dispatcher) heard() {
 	if !p.quiet.IsZero() {
-		p.longest = max(p.longest, time.Since(p.quiet))
+		p.longest = max(p.longest, p.came.Sub(p.quiet))
 	}
-	p.quiet = time.Time{}
+	p.quiet, p.deaf = time.Time{}, 0
 }
 
 // maxSilences is how many calls tell what is usual.

@@ -129,7 +129,8 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 				return nil, err
 			}
 			if took {
-				answered, round, f.dispatcher.deaf = true, 0, 0
+				answered, round = true, 0
+				f.dispatcher.heard()
 			}
 			continue
 		}

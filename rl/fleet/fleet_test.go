@@ -362,6 +362,37 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestHeldUp: a worker that sends what nobody asked for, again and again, holds up no step.
+func TestHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1)})
+		defer f.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			tick := time.NewTicker(patience / 4)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					_ = m.Deliver(ctx, "talker", Result{Item: Digest{1}}.Encode())
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		began := time.Now()
+		if _, err := f.Sample(t.Context(), requestsOf(0, 8)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 2*patience || f.Counts().Here != 4 || f.Counts().Dropped == 0 {
+			t.Errorf("the step takes %v: %+v", took, f.Counts())
+		}
+	})
+}
+
 // TestMemoryWithdraws: an item that was offered twice and is answered is given to nobody
 // else, and none is after new weights.
 func TestMemoryWithdraws(t *testing.T) {

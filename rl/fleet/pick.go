@@ -161,7 +161,8 @@ func (f *Fleet) await(ctx context.Context, p *pick) error {
 				return err
 			}
 			if took {
-				heard, round, f.dispatcher.deaf = true, 0, 0
+				heard, round = true, 0
+				f.dispatcher.heard()
 			}
 			continue
 		}

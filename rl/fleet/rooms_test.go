@@ -165,26 +165,37 @@ func TestTrustCanaries(t *testing.T) {
 func TestDispatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dispatcher{slots: fixed(2), patience: time.Second, arrived: make(chan Delivery, 1)}
-		wait := func() (time.Duration, bool) {
+		wait := func(round int) (time.Duration, bool) {
 			began := time.Now()
-			_, ok, err := p.next(t.Context(), 0)
+			_, ok, err := p.next(t.Context(), round)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return time.Since(began), ok
 		}
-		if waited, ok := wait(); ok || waited != time.Second {
+		if waited, ok := wait(0); ok || waited != time.Second {
 			t.Errorf("nothing came: %v, %v", ok, waited)
 		}
-		go func() { time.Sleep(time.Second / 2); p.arrived <- Delivery{} }()
-		if waited, ok := wait(); !ok || waited != time.Second/2 {
-			t.Errorf("something came: %v, %v", ok, waited)
+		go func() {
+			for range 2 {
+				time.Sleep(time.Second / 4)
+				p.arrived <- Delivery{}
+			}
+		}()
+		for range 2 {
+			if waited, ok := wait(1); !ok || waited != time.Second/4 {
+				t.Errorf("something came: %v, %v", ok, waited)
+			}
 		}
+		if waited, ok := wait(1); ok || waited != time.Second/2 {
+			t.Errorf("what came was of no use, but the round is longer for it: %v, %v", ok, waited)
+		}
+		p.heard()
 		p.ended(true)
-		if usual := p.usual(); usual != 3*time.Second/2 { // the silence began with the first wait
+		if usual := p.usual(); usual != 3*time.Second/2 { // from the first wait to what came last
 			t.Errorf("usual is %v", usual)
 		}
-		if waited, ok := wait(); ok || waited != 7*time.Second {
+		if waited, ok := wait(0); ok || waited != 7*time.Second {
 			t.Errorf("patience is %v, want 1 s and four times what is usual", waited)
 		}
 		if _, ok, err := p.next(t.Context(), hedges); ok || err != nil {

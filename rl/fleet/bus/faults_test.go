@@ -141,6 +141,29 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestEndIsHeard: a worker whose connection breaks just before the run ends hears of it all the same,
+// and one that hears nothing any more does not keep the trainer.
+func TestEndIsHeard(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Listen: anyPort}, fleet.Exact)
+	p, lost := newProxy(t, s.URL()), newProxy(t, s.URL())
+	ended, _ := works(t, p.door(), nil)
+	works(t, lost.door(), nil)
+	s.joins(t, 2)
+	p.cut()
+	lost.Close()
+	lost.cut()
+	if err := s.End(); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Slots(); n != 0 {
+		t.Errorf("%d workers are still there", n)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the worker ends with %v", err)
+	}
+}
+
 // TestBusyHands: a worker that hangs keeps nobody waiting, and one that is stopped gives
 // back its item at once.
 func TestBusyHands(t *testing.T) {

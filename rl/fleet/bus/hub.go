@@ -190,13 +190,30 @@ func (h *Hub) Judges(engine string) int {
 	return n
 }
 
-// End tells all workers that the run has ended: they leave. Without it they wait for the
-// run to be continued.
+// End tells all workers that the run has ended, until they have left or are silent: one whose
+// connection has just broken hears it once it is back. Without it they wait for the run to be
+// continued.
 func (h *Hub) End() error {
-	if err := h.nc.Publish(say(h.place.name), nil); err != nil {
-		return err
+	tick := time.NewTicker(sayEvery)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		if err := h.nc.Publish(say(h.place.name), nil); err != nil {
+			return err
+		}
+		if err := h.nc.FlushTimeout(replyWait); err != nil {
+			return err
+		}
+		if !h.any() || time.Since(began) > (goneAfter+1)*beatEvery { // one that beats and stays
+			return nil
+		}
 	}
-	return h.nc.FlushTimeout(replyWait)
+}
+
+// any says whether a worker is there, a refused one too.
+func (h *Hub) any() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.peers) > 0
 }
 
 // Close ends the hub and the embedded server.

@@ -25,11 +25,12 @@ const (
 )
 
 const (
-	partBytes = 512 << 10       // of results and weights in one message; servers accept 1 MiB by default
-	beatEvery = 2 * time.Second // a worker says that it is there
-	goneAfter = 3               // beats of the trainer: a worker that says nothing for more of them is gone
-	takeWait  = 5 * time.Second // a request for an item is answered after so long, with none if there is none
-	replyWait = 5 * time.Second // longer than a reply to any other request takes
+	partBytes = 512 << 10              // of results and weights in one message; servers accept 1 MiB by default
+	beatEvery = 2 * time.Second        // a worker says that it is there
+	goneAfter = 3                      // beats of the trainer: a worker that says nothing for more of them is gone
+	takeWait  = 5 * time.Second        // a request for an item is answered after so long, with none if there is none
+	sayEvery  = 100 * time.Millisecond // the end of the run is said again to workers that have not left
+	replyWait = 5 * time.Second        // longer than a reply to any other request takes
 )
 
 // defaultName is that of a fleet that was given none.

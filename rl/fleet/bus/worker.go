@@ -178,10 +178,11 @@ var _ fleet.WorkerSide = (*client)(nil)
 // maxSpec is the size of the largest spec that is read: vocabularies have some 20 MB.
 const maxSpec = 256 << 20
 
-// Waits between tries, growing.
+// Waits between tries, growing. The last is short: a trainer that goes on with a run may be
+// done with it in seconds, and a worker that missed it waits for ever.
 const (
 	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
+	lastPause  = time.Second
 )
 
 // dial reaches the server, however long that takes.
@@ -203,6 +204,7 @@ func dial(ctx context.Context, d Door, tell func(string)) (*client, error) {
 
 // retry tries until an outcome is final. What is in the way is told once.
 func (c *client) retry(ctx context.Context, try func() (final bool, err error)) error {
+	told := c.tell == nil
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		final, err := try()
 		if final {
@@ -211,7 +213,8 @@ func (c *client) retry(ctx context.Context, try func() (final bool, err error)) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if pause >= time.Second && pause < 2*time.Second && c.tell != nil {
+		if pause == lastPause && !told {
+			told = true
 			c.tell(fmt.Sprintf("waits for the trainer at %s: %v", c.place.server, err))
 		}
 		timer := time.NewTimer(pause)
