@@ -40,10 +40,11 @@ compare.md, compare.json, compare.csv, compare.tex and the run folders into --ou
 A recipe is the name of a preset, or a file. Changes may follow it after semicolons. A name in
 front, as in "NAME = RECIPE", is used in tables and folders.
 
-The stages before the first stage that learns from rewards are trained once, with the first
-recipe, and every run starts from their result, except for those that make rows which later
-stages draw. So the recipes need the same model, the same task and the same such stages. A run ends once it has sampled --budget tokens; by default the
-budget is what the first recipe samples with the first seed.
+The stages before the first that learns from rewards, trains another model, or makes rows that
+later stages draw are trained once, with the first recipe, and every run starts from their result.
+So the recipes need the same model, the same task and the same such stages. A run ends once it has
+sampled --budget tokens; by default the budget is what the first recipe samples with the first
+seed.
 
 To continue an interrupted comparison, repeat the command: it ends with the same bytes.
 
@@ -209,7 +210,10 @@ func (t *contest) enter(args, sets []string) error {
 		if rl := a.recipe.Stages[a.learns].RL; t.shared && t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
 			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
 		}
-		a.learns = withRows(a.recipe.Stages, a.learns)
+		a.learns = beforeFirst(a.recipe.Stages, a.learns)
+		if _, err = t.opening(&a); err != nil {
+			return err
+		}
 		for _, b := range t.arms {
 			if b.label == a.label {
 				return hint.With(usagef("%q is named twice", a.label), "to compare it with a variant of itself, add a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
@@ -224,9 +228,15 @@ func (t *contest) enter(args, sets []string) error {
 	return nil
 }
 
-// withRows is the first stage that is not of a shared start, where it is this one at the latest: a start has no rows, so
-// a stage that makes some which are drawn after it is none of its stages.
-func withRows(stages []recipe.Stage, first int) int {
+// beforeFirst is the first stage that is not of a shared start, where it is this one at the latest: a start is its
+// policy alone, so neither a stage that trains another model nor one that makes rows which are drawn after it is of it.
+func beforeFirst(stages []recipe.Stage, first int) int {
+	other := slices.IndexFunc(stages[:first], func(st recipe.Stage) bool {
+		return !st.Skip && st.Learns() && st.Learner() != recipe.PolicyModel
+	})
+	if other >= 0 {
+		first = other
+	}
 	for i := first; i < len(stages); i++ {
 		for _, source := range stages[i].Sources {
 			makes := slices.IndexFunc(stages[:first], func(st recipe.Stage) bool {
@@ -333,34 +343,43 @@ func (t *contest) starts(ctx context.Context) error {
 	return nil
 }
 
-// warmUp runs the stages of a recipe before the first that learns from rewards.
+// warmUp runs the stages of a recipe before the first that is trained for it alone.
 func (t *contest) warmUp(ctx context.Context, a *contestant) error {
-	sets := append([]string{}, a.sets...)
-	trained := false
-	for i, st := range a.recipe.Stages {
-		switch {
-		case i >= a.learns:
-			sets = append(sets, fmt.Sprintf("stage.%d.skip=true", i))
-		case !st.Skip:
-			trained = true
-			if t.own && st.Kind == recipe.KindSFT { // no test ends one sooner than the other
-				sets = append(sets, fmt.Sprintf("stage.%d.test_every=%d", i, st.SFT.HoldSteps+st.SFT.DecaySteps+1))
-			}
-		}
-	}
-	if !trained {
-		return nil
-	}
-	r, err := recipe.Load(a.source, sets)
-	if err != nil {
+	r, err := t.opening(a)
+	if err != nil || r == nil {
 		return err
 	}
 	a.start = filepath.Join(t.dir, "start")
-	if t.shared { // whatever is learned after it, and whoever asks first
-		r = r.First(a.learns).Bare("start")
+	if t.shared {
 		a.start = filepath.Join(t.dir, "start-"+r.Hash())
 	}
 	return t.train(ctx, a.start, r)
+}
+
+// opening is the recipe of a start; nil: nothing is trained before the first stage of its own.
+func (t *contest) opening(a *contestant) (*recipe.Recipe, error) {
+	sets := append([]string{}, a.sets...)
+	trained := false
+	for i, st := range a.recipe.Stages[:a.learns] {
+		if st.Skip {
+			continue
+		}
+		trained = true
+		if t.own && st.Kind == recipe.KindSFT { // no test ends one sooner than the other
+			sets = append(sets, fmt.Sprintf("stage.%d.test_every=%d", i, st.SFT.HoldSteps+st.SFT.DecaySteps+1))
+		}
+	}
+	if !trained {
+		return nil, nil
+	}
+	r, err := recipe.Load(a.source, sets)
+	if err != nil {
+		return nil, err
+	}
+	if r = r.First(a.learns); t.shared { // whatever is learned after it, and whoever asks first
+		r = r.Bare("start")
+	}
+	return r, nil
 }
 
 // beginning is what the stages before the first that learns from rewards say.
