@@ -62,12 +62,18 @@ func (p *Plan) Share(blocks []int) {
 // Total is the sum of the items in bytes.
 func (p Plan) Total() int { return totalOf(p.Items) }
 
-// Apart is what the items would take if each phase had memory of its own, in bytes.
-func (p Plan) Apart() int {
+// Stays is what is there in all phases beside the scratch, in bytes.
+func (p Plan) Stays() int {
 	total := p.Total()
 	for _, n := range p.Blocks {
 		total -= n
 	}
+	return total
+}
+
+// Apart is what the items would take if each phase had memory of its own, in bytes.
+func (p Plan) Apart() int {
+	total := p.Stays()
 	for _, phase := range p.Phases {
 		total += phase.Total()
 	}

@@ -128,19 +128,13 @@ func (a Against) MarshalJSON() ([]byte, error) {
 		Reach
 		Expansion *float64 `json:"expansion"` // null: the base solves all
 	}
-	number := func(x float64) *float64 {
-		if math.IsNaN(x) {
-			return nil
-		}
-		return &x
-	}
 	type entropy struct {
 		Answers *float64 `json:"answers"`
 		Tokens  *float64 `json:"tokens"`
 	}
 	var all []reach
 	for _, r := range a.Reach {
-		all = append(all, reach{r, number(r.Expansion)})
+		all = append(all, reach{r, known(r.Expansion)})
 	}
 	return json.Marshal(struct {
 		Model   *Report `json:"model"`
@@ -153,5 +147,5 @@ func (a Against) MarshalJSON() ([]byte, error) {
 	}{Model: a.Of, Base: a.Base, Reach: all, Entropy: struct {
 		Model entropy `json:"model"`
 		Base  entropy `json:"base"`
-	}{entropy{number(a.Of.answerEntropy()), number(a.Of.tokenEntropy())}, entropy{number(a.Base.answerEntropy()), number(a.Base.tokenEntropy())}}})
+	}{entropy{known(a.Of.answerEntropy()), known(a.Of.tokenEntropy())}, entropy{known(a.Base.answerEntropy()), known(a.Base.tokenEntropy())}}})
 }

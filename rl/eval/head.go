@@ -1,11 +1,9 @@
 package eval
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -52,15 +50,6 @@ func (c *counted) add(x float64) { c.sum, c.n = c.sum+x, c.n+1 }
 // mean is NaN of nothing.
 func (c counted) mean() float64 { return c.sum / float64(c.n) }
 
-// known is the mean; nil: of nothing.
-func (c counted) known() *float64 {
-	if c.n == 0 {
-		return nil
-	}
-	x := c.mean()
-	return &x
-}
-
 // figures are those of a ranking, in their order.
 func (r *Ranking) figures() []struct {
 	key, name string
@@ -106,31 +95,28 @@ func (r *Ranking) table() string {
 
 // MarshalJSON writes what was read, and the figures as a Ranking has them.
 func (r *HeadReport) MarshalJSON() ([]byte, error) {
-	head, err := json.Marshal(struct {
-		Data  string `json:"data"`
-		Label string `json:"label"`
-		Rows  int    `json:"rows"`
-		Left  int    `json:"left_out"`
-	}{r.Data, r.Label, r.Rows, r.Left})
-	if err != nil {
-		return nil, err
-	}
-	figures, err := json.Marshal(&r.Ranking)
-	return slices.Concat(head[:len(head)-1], []byte(","), figures[1:]), err
+	var o object
+	o.put("data", r.Data)
+	o.put("label", r.Label)
+	o.put("rows", r.Rows)
+	o.put("left_out", r.Left)
+	r.put(&o)
+	return o.json()
 }
 
-// MarshalJSON writes each figure and how many cases it is of; one without a case is null.
+// MarshalJSON writes the figures.
 func (r *Ranking) MarshalJSON() ([]byte, error) {
-	var b []byte
+	var o object
+	r.put(&o)
+	return o.json()
+}
+
+// put puts each figure and how many cases it is of; one without a case is null.
+func (r *Ranking) put(o *object) {
 	for _, f := range r.figures() {
-		value, err := json.Marshal(f.of.known())
-		if err != nil {
-			return nil, err
-		}
-		b = fmt.Appendf(b, `,"%s":%s,"%s_of":%d`, f.key, value, f.key, f.of.n)
+		o.put(f.key, known(f.of.mean()))
+		o.put(f.key+"_of", f.of.n)
 	}
-	b[0] = '{'
-	return append(b, '}'), nil
 }
 
 // side is a completion with the score of the head.

@@ -332,23 +332,19 @@ func (r *JudgeReport) Table(failed bool) string {
 
 // MarshalJSON implements json.Marshaler.
 func (r *JudgeReport) MarshalJSON() ([]byte, error) {
-	figures, err := json.Marshal(&r.Ranking)
-	if err != nil {
-		return nil, err
-	}
 	return json.Marshal(struct {
-		Name       string          `json:"judge"`
-		Model      string          `json:"model"`
-		Reads      string          `json:"reads"`
-		N          int             `json:"completions"`
-		NotScored  int             `json:"not_scored"`
-		Answers    int             `json:"answers"`
-		Unread     int             `json:"unread"`
-		Right      *float64        `json:"mean_right"`
-		Wrong      *float64        `json:"mean_wrong"`
-		Stored     int             `json:"stored"`
-		Reproduced int             `json:"reproduced"`
-		Agreement  json.RawMessage `json:"agreement"`
-		Failed     []JudgeExample  `json:"failed"`
-	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, r.Right.known(), r.Wrong.known(), r.Stored, r.Reproduced, figures, append([]JudgeExample{}, r.Examples...)})
+		Name       string         `json:"judge"`
+		Model      string         `json:"model"`
+		Reads      string         `json:"reads"`
+		N          int            `json:"completions"`
+		NotScored  int            `json:"not_scored"`
+		Answers    int            `json:"answers"`
+		Unread     int            `json:"unread"`
+		Right      *float64       `json:"mean_right"`
+		Wrong      *float64       `json:"mean_wrong"`
+		Stored     int            `json:"stored"`
+		Reproduced int            `json:"reproduced"`
+		Agreement  *Ranking       `json:"agreement"`
+		Failed     []JudgeExample `json:"failed"`
+	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, known(r.Right.mean()), known(r.Wrong.mean()), r.Stored, r.Reproduced, &r.Ranking, append([]JudgeExample{}, r.Examples...)})
 }

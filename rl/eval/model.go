@@ -71,56 +71,43 @@ type Report struct {
 // MarshalJSON writes the keys in the documented order; a figure that could not
 // be measured is null.
 func (r Report) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	put := func(key string, v any) {
-		if b.Len() == 0 {
-			b.WriteByte('{')
-		} else {
-			b.WriteByte(',')
-		}
-		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
-			v = nil
-		}
-		raw, err := json.Marshal(v)
-		if err != nil {
-			raw = []byte("null") // an interval without problems
-		}
-		fmt.Fprintf(&b, "%q:%s", key, raw)
-	}
-	put("task", r.Task)
+	var o object
+	o.put("task", r.Task)
 	if r.Logits != "" {
-		put("logits", r.Logits)
+		o.put("logits", r.Logits)
 	}
-	put("n", len(r.Groups))
-	put("samples", r.Samples)
-	put("mean", r.Mean)
-	put("mean_ci95", r.MeanCI)
+	o.put("n", len(r.Groups))
+	o.put("samples", r.Samples)
+	o.put("mean", known(r.Mean))
+	ci := any(r.MeanCI)
+	if math.IsNaN(r.MeanCI[0]) { // of no problems
+		ci = nil
+	}
+	o.put("mean_ci95", ci)
 	for _, k := range r.ks {
-		put(fmt.Sprintf("pass@%d", k), r.PassAt[k])
+		o.put(fmt.Sprintf("pass@%d", k), known(r.PassAt[k]))
 	}
 	for _, k := range r.ks {
-		put(fmt.Sprintf("pass^%d", k), r.passHat(k))
+		o.put(fmt.Sprintf("pass^%d", k), known(r.passHat(k)))
 	}
 	for _, k := range r.ks {
-		put(fmt.Sprintf("maj@%d", k), r.MajAt[k])
+		o.put(fmt.Sprintf("maj@%d", k), known(r.MajAt[k]))
 	}
-	put("greedy", r.Greedy)
-	put("not_scored", r.NotScored)
-	put("mean_tokens", r.Length)
+	o.put("greedy", known(r.Greedy))
+	o.put("not_scored", r.NotScored)
+	o.put("mean_tokens", known(r.Length))
 	if r.Grown != nil {
-		put("tree", r.Grown)
+		o.put("tree", r.Grown)
 	}
-	put("chosen_on_heldout", r.chosen)
+	o.put("chosen_on_heldout", r.chosen)
 	if r.kinds != nil {
 		kinds := map[string]*float64{}
 		for _, k := range r.byKind() {
-			if kinds[k.name] = nil; !math.IsNaN(k.mean) {
-				kinds[k.name] = &k.mean
-			}
+			kinds[k.name] = known(k.mean)
 		}
-		put("tasks", kinds)
+		o.put("tasks", kinds)
 	}
-	return []byte(b.String() + "}"), nil
+	return o.json()
 }
 
 // kind is what a model reached on the problems of one task of a mixture.

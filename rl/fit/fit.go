@@ -162,12 +162,8 @@ func Model(dev gpu.Device, m Planned) (*Report, error) {
 
 // phasesOf is a plan by phase.
 func phasesOf(plan gpu.Plan) (phases []Phase) {
-	stays := plan.Total()
-	for _, n := range plan.Blocks {
-		stays -= n
-	}
 	for _, p := range plan.Phases {
-		phases = append(phases, Phase{p.Name, stays + p.Total(), p.Total()})
+		phases = append(phases, Phase{p.Name, plan.Stays() + p.Total(), p.Total()})
 	}
 	return phases
 }
