@@ -48,12 +48,6 @@ type Round struct {
 
 // MarshalJSON writes figures that could not be measured as null.
 func (r Round) MarshalJSON() ([]byte, error) {
-	number := func(x float64) *float64 {
-		if math.IsNaN(x) {
-			return nil
-		}
-		return &x
-	}
 	return json.Marshal(struct {
 		Leaves float64  `json:"leaves"`
 		Tokens float64  `json:"tokens"`
@@ -61,7 +55,7 @@ func (r Round) MarshalJSON() ([]byte, error) {
 		Mean   *float64 `json:"mean"`
 		Plain  int      `json:"plain"`
 		Rival  *float64 `json:"best_of_plain"`
-	}{r.Leaves, r.Tokens, number(r.Best), number(r.Mean), r.Plain, number(r.Rival)})
+	}{r.Leaves, r.Tokens, known(r.Best), known(r.Mean), r.Plain, known(r.Rival)})
 }
 
 // growing is the last stage of a recipe that has a tree; name is that of the task.
@@ -150,6 +144,9 @@ func (g *Grown) table() string {
 			name = fmt.Sprintf("round %d", i)
 		}
 		fmt.Fprintf(&b, "%-12s %8.1f %8.1f %8s %8s   %s of %d\n", name, r.Leaves, r.Tokens, share(r.Best), share(r.Mean), share(r.Rival), r.Plain)
+	}
+	if n := len(g.Rounds); n > 1 && g.Rounds[n-1].Leaves == g.Rounds[0].Leaves {
+		fmt.Fprintf(&b, "No tree has grown: no completion has a second node (stage.%s.tree.at), or none with a value (tree.choose).\n", g.Stage)
 	}
 	return b.String()
 }

@@ -53,8 +53,12 @@ func TestRounds(t *testing.T) {
 	if want := `"tree":{"stage":"rl","rounds":[{"leaves":2,"tokens":7,"best":0.375,"mean":0.25,"plain":3,"best_of_plain":1},{"leaves":2.5,"tokens":8.5,"best":null,"mean":0.5,"plain":4,"best_of_plain":null}]}`; err != nil || !strings.Contains(string(raw), want) {
 		t.Errorf("%s, %v", raw, err)
 	}
-	if table := g.table(); !strings.Contains(table, "round 1           2.5      8.5        -   50.0 %   - of 4\n") {
+	if table := g.table(); !strings.Contains(table, "round 1           2.5      8.5        -   50.0 %   - of 4\n") || strings.Contains(table, "No tree has grown") {
 		t.Errorf("%s", table)
+	}
+	const silent = "No tree has grown"
+	if g.Rounds[1].Leaves = 2; !strings.Contains(g.table(), silent) || strings.Contains((&Grown{Rounds: g.Rounds[:1]}).table(), silent) {
+		t.Errorf("no node opens:\n%s", g.table())
 	}
 }
 
