@@ -254,6 +254,12 @@ func (d *Document) Failed() int { return len(d.faults) }
 // Overridden says whether the value at p, or a table around it, is an override's.
 func (d *Document) Overridden(p Path) bool { return d.override(p) != nil }
 
+// OverriddenIn says whether the value at p, or one below it, is an override's.
+func (d *Document) OverriddenIn(p Path) bool {
+	below := func(s set) bool { return len(s.path) > len(p) && slices.Equal(s.path[:len(p)], p) }
+	return d.Overridden(p) || slices.ContainsFunc(d.sets, below)
+}
+
 // Written says whether the user wrote the value at p: in the text, which is not [Document.Fixed],
 // or in an override.
 func (d *Document) Written(p Path) bool {

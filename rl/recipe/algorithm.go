@@ -216,11 +216,10 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 			return
 		}
 	}
-	// What the file says may have no use any more beside an override.
-	overridden := false
-	for name := range table {
-		overridden = overridden || d.Overridden(at.With(name))
-	}
+	// What the file says may have no use any more beside an override of a formula.
+	overridden := slices.ContainsFunc([]string{"algorithm", "tree", "second_chance", "replay", "make"}, func(key string) bool {
+		return d.OverriddenIn(at[:len(at)-1].With(key))
+	})
 	loose := func(name string) bool { return overridden && !d.Overridden(at.With(name)) }
 	compiled := d.compile(s, s.Algorithm.method(base, loose).Judging(s.conditions()), table, at, loose)
 	if compiled == nil {

@@ -325,6 +325,24 @@ func TestOverriddenPreset(t *testing.T) {
 	}
 }
 
+// TestOverriddenTree: likewise of where the nodes of a tree begin, which a recipe that was written out names: it has the
+// formula too, and that is not in the way of another one.
+func TestOverriddenTree(t *testing.T) {
+	first, err := Load("chain-sum-tiny", []string{"stage.rl.tree.rounds=1", "stage.rl.group_size=12"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"sentences", "position == 4"} {
+		again, err := Parse("again.toml", first.Resolved(), []string{"stage.rl.tree.at=" + at})
+		if err != nil || again.Stages[len(again.Stages)-1].Tree.At != at {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if _, err := Parse("again.toml", strings.Replace(first.Resolved(), "lines = ", "linse = ", 1), []string{"stage.rl.steps=2"}); err == nil || !strings.Contains(err.Error(), "stage.rl.algorithm.linse would do nothing") {
+		t.Errorf("beside an override of no formula: %v", err)
+	}
+}
+
 // TestFormulasInPlaceOfNumbers: a number may become a formula and a formula a number.
 func TestFormulasInPlaceOfNumbers(t *testing.T) {
 	r, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm.clip_high=0.2 + 0.1*progress", "stage.rl.algorithm.weight=0.5", "stage.rl.algorithm.keep=true"})
