@@ -31,14 +31,21 @@ type Use struct {
 	Influence bool              // it computes influences, see [learn.Influence]
 	Members   []Member          // models beside it
 	Engine    *sample.Options   // nil: no sampling
+	Summed    bool              // the sampler draws by sums of logits, to which members add theirs
 	Shared    bool              // phases take turns in one scratch, see [model.Scratch]
 }
 
-// Names of phases. Those of a member are named after it.
+// Names of phases. Those of a member are named after it, see [Reading] and [Writing].
 const (
 	Sampling = "sampling"
 	Training = "training"
 )
+
+// Reading is the phase in which a member scores, where it is of other sizes than the trainer or leaves.
+func Reading(member string) string { return member + ", reading" }
+
+// Writing is the phase in which a member draws, unless it plays.
+func Writing(member string) string { return member + ", writing" }
 
 // Member is a model beside the one that is trained.
 type Member struct {
@@ -46,21 +53,19 @@ type Member struct {
 	Name    string            // in the plan; "": that of its kind
 	Config  hf.Config         // of a Folder; of the others the config is that of the model
 	Adapter *hf.AdapterConfig // that a Folder has; nil: none
-	Engine  *sample.Options   // by which it draws; nil: it draws nothing, or is Best
+	Engine  *sample.Options   // by which it draws; nil: it draws nothing
 	Learns  *Learning         // by which an Average learns; nil: it does not
-	Summed  bool              // its logits are added to those of the model, in trainer and sampler
+	Summed  bool              // its logits are added to those of the model, in the trainer and, see [Use], the sampler
 	Plays   bool              // it draws while the model draws
 	Leaves  bool              // the parameters of a Folder are there in its own phases alone, see [model.LoadOptions]
 }
 
-// reads and writes are the phases of its scorer, where that is of other sizes than the trainer, and of its sampler.
-func (m Member) reads() string { return m.name() + ", reading" }
-
+// writes is the phase of its sampler.
 func (m Member) writes() string {
 	if m.Plays {
 		return Sampling
 	}
-	return m.name() + ", writing"
+	return Writing(m.name())
 }
 
 // Learning is how a model learns beside the one that is trained: by a trainer of its own, which writes its activations
@@ -76,7 +81,7 @@ type Kind uint8
 const (
 	Reference Kind = iota // a second, frozen copy of the parameters; with an adapter nothing
 	Average               // a second set of what is trained
-	Best                  // a second set of what is trained that samples by an engine of its own
+	Best                  // a second set of what is trained that follows nothing
 	Folder                // frozen parameters of its own and a scorer for them
 )
 
@@ -182,6 +187,9 @@ func (plan *planning) all(cfg hf.Config) error {
 	}
 	plan.addSums(summed)
 	if use.Engine != nil {
+		if !use.Summed {
+			summed = nil
+		}
 		plan.addSampling(summed)
 	}
 	for i, m := range use.Members {
@@ -218,9 +226,9 @@ func (plan *planning) addSums(summed []*decoder.Decoder) {
 // phases are those of its own.
 func (m Member) phases() []string {
 	if m.Engine == nil {
-		return []string{m.reads()}
+		return []string{Reading(m.name())}
 	}
-	return []string{m.reads(), m.writes()}
+	return []string{Reading(m.name()), m.writes()}
 }
 
 // name is that of the member in the plan.
@@ -280,14 +288,10 @@ func (plan *planning) addMember(m Member) (*decoder.Layout, error) {
 	}
 	plan.Add(m.name(), bytes, hint)
 	if of.Dims != l.Dims || m.Leaves { // else it writes where the trainer does, see [learn.Trainer.NewScorer]
-		p := plan.part(m, m.reads())
+		phase := Reading(m.name())
+		p := plan.part(m, phase)
 		decoder.NewWorkspace(p, of.Dims, use.TrainRows, decoder.KeptNothing, plan.caps)
-		plan.lay(m.reads(), "workspace of "+m.name(), p, fmt.Sprintf("%d tokens", use.TrainRows))
-	}
-	if m.Kind == Best {
-		p := plan.pool(m.writes())
-		sample.Space(p, l, *use.Engine, plan.caps)
-		plan.lay(m.writes(), "sampler of "+m.name(), p, fmt.Sprintf("%d sequences of %d tokens", use.Engine.Sequences, use.Engine.Context))
+		plan.lay(phase, "workspace of "+m.name(), p, fmt.Sprintf("%d tokens", use.TrainRows))
 	}
 	return of, nil
 }

@@ -30,6 +30,7 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 				}
 				var plan gpu.Plan
 				for _, use.Shared = range []bool{true, false} {
+					use.Summed = use.Shared
 					var err error
 					if plan, err = memory.Plan(cfg, buffersOnly(dev), use); err != nil {
 						t.Fatal(err)
@@ -99,7 +100,7 @@ func TestPlanOfAdapters(t *testing.T) {
 	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
 		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}}
+		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}, Summed: true}
 		for _, use.Shared = range []bool{false, true} {
 			if use.Shared {
 				leaves := use.Members[3].Config
@@ -123,7 +124,7 @@ func everyMember(cfg hf.Config) []memory.Member {
 	equal := cfg
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
-	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true},
+	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best, Engine: writes}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true},
 		{Kind: memory.Reference, Name: "writer", Engine: writes}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
 		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal}}
 }
@@ -215,14 +216,6 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		if other.Plays {
 			writes = scratch.Phase(memory.Sampling)
 		}
-		if other.Kind == memory.Best {
-			o := *use.Engine
-			o.Phase = writes
-			e, err := sample.NewEngine(beside, o)
-			ok(err)
-			defer e.Close()
-			continue
-		}
 		if !tr.Lends(beside) || other.Leaves {
 			s, err := beside.NewScorerIn(reads, use.TrainRows)
 			ok(err)
@@ -244,7 +237,9 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		ok(tr.Mix(summed))
 	}
 	own := *use.Engine
-	own.Summands, own.Phase = summed, scratch.Phase(memory.Sampling)
+	if own.Phase = scratch.Phase(memory.Sampling); use.Summed {
+		own.Summands = summed
+	}
 	e, err := sample.NewEngine(m, own)
 	ok(err)
 	defer e.Close()

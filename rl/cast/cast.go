@@ -83,7 +83,9 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 			c.Policy, o.policy = p, p
 		}
 	}
-	o.engine.Summands, o.engine.Phase = c.summands.models, c.scratch.Phase(memory.Sampling)
+	if o.engine.Phase = c.scratch.Phase(memory.Sampling); slices.ContainsFunc(b.wants, func(w want) bool { return w.terms != nil && w.draws }) {
+		o.engine.Summands = c.summands.models
+	}
 	engine, err := sample.NewEngine(c.Policy.Model, o.engine)
 	if err != nil {
 		return err

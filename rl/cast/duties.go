@@ -62,7 +62,7 @@ type want struct {
 	facts  []string       // that it supplies, alone or with another member
 	texts  bool           // rewards have it score texts
 	head   bool           // it needs a value head
-	draws  bool           // it draws completions
+	draws  bool           // it draws completions in the policy's place
 	learns bool           // it is made once: a stage trains it, or a formula makes it; of the policy nobody asks
 	from   int            // index of the first stage that trains or asks one that learns
 	made   []ingredient   // of which a formula makes it; nil: none does
@@ -131,7 +131,9 @@ func wants(r *recipe.Recipe) []want {
 		if w.learns {
 			w.from, w.beside = r.FirstUse(name), besideOf(r, name)
 		}
-		w.draws = name == bestName && slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.Best.Every > 0 })
+		w.draws = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool {
+			return !st.Skip && (name == bestName && st.Best.Every > 0 || w.terms != nil && st.Learner() == name)
+		})
 		for _, j := range judging {
 			if w.judges = w.judges || j.Model == name; j.Model == name && j.Draws() && name != policyName {
 				w.writes = writerEngine(r, judging, name)
@@ -143,10 +145,7 @@ func wants(r *recipe.Recipe) []want {
 			}
 		}
 		if name != policyName {
-			w.plays = r.Task.AskRoom(name) > 0
-			for range r.Seats(name) {
-				w.plays = true
-			}
+			w.plays = r.Task.AskRoom(name) > 0 || len(r.Seats(name)) > 0
 		}
 		if name == policyName || w.judges || w.texts || w.draws || w.learns || w.summed || len(w.facts) > 0 {
 			found = append(found, w)

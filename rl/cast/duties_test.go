@@ -129,8 +129,17 @@ weights = "policy + 0.5*(far - policy)"
 [models.far]
 path = "there"`, []want{policy, {name: "far", spec: ofFolder, summed: true},
 			{name: "moved", spec: &recipe.Member{Weights: "policy + 0.5*(far - policy)"}, learns: true, from: 1, made: []ingredient{{name: "policy"}, {"far", *ofFolder}}, summed: true},
-			{name: "total", spec: &recipe.Member{Logits: "policy + 0.5*(far - moved)"}, learns: true, from: 1, terms: []algebra.Term{{Model: "policy", Factor: 1}, {Model: "far", Factor: 0.5}, {Model: "moved", Factor: -0.5}}}},
-			memory.Use{Members: []memory.Member{{Kind: memory.Folder, Name: "model far", Summed: true}, {Kind: memory.Average, Name: "model moved", Summed: true}}}},
+			{name: "total", spec: &recipe.Member{Logits: "policy + 0.5*(far - moved)"}, draws: true, learns: true, from: 1, terms: []algebra.Term{{Model: "policy", Factor: 1}, {Model: "far", Factor: 0.5}, {Model: "moved", Factor: -0.5}}}},
+			memory.Use{Summed: true, Members: []memory.Member{{Kind: memory.Folder, Name: "model far", Summed: true}, {Kind: memory.Average, Name: "model moved", Summed: true}}}},
+		{"a sum that is read alone, and nobody draws by", `[stage.algorithm]
+preset = "grpo"
+penalty = "0.1*square(logp - total)/2"
+[models.total]
+logits = "policy + 0.5*far"
+[models.far]
+path = "there"`, []want{policy, {name: "far", spec: ofFolder, summed: true},
+			{name: "total", spec: &recipe.Member{Logits: "policy + 0.5*far"}, facts: []string{"total"}, terms: []algebra.Term{{Model: "policy", Factor: 1}, {Model: "far", Factor: 0.5}}}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Folder, Name: "model far", Summed: true}}}},
 		{"judges that write, read and are the policy", `reward = "a + b + c"
 [[stage.verifier]]
 name = "a"

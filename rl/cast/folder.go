@@ -94,7 +94,7 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 			faults.Fail("models."+w.name+".path", "%w", err)
 		}
 		b.folders[w.name] = f
-		for key := range r.Seats(w.name) {
+		for _, key := range r.Seats(w.name) {
 			if err == nil && f.foreign != nil {
 				faults.Fail(key, "%w", f.foreign)
 			}

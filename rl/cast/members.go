@@ -44,7 +44,7 @@ var (
 	folderRole = role{"", beside(memory.Folder), openFolder}
 	frozenRole = role{"", beside(memory.Reference), openReference}
 	movingRole = role{"", beside(memory.Average), openAverage}
-	sumRole    = role{"", func(*memory.Use, blueprint, want) {}, openSum} // the models in it are counted
+	sumRole    = role{"", func(u *memory.Use, _ blueprint, w want) { u.Summed = u.Summed || w.draws }, openSum} // the models in it are counted
 )
 
 // beside counts a model of a kind.
@@ -52,7 +52,10 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 	return func(use *memory.Use, b blueprint, w want) {
 		m := memory.Member{Kind: kind, Engine: w.writes, Summed: w.summed, Plays: w.plays}
 		if w.spec != nil {
-			m.Name = "model " + w.name
+			m.Name = w.label()
+		}
+		if kind == memory.Best { // which draws as the policy does
+			m.Engine = use.Engine
 		}
 		if w.beside != nil {
 			m.Learns = &memory.Learning{Optimizes: w.beside.optimizes, ValueHead: w.beside.head}
@@ -90,18 +93,21 @@ type opening struct {
 	cast   *Cast // whose members are opened in their order
 }
 
+// label names a member in plans and phases.
+func (w want) label() string { return "model " + w.name }
+
 // own is the phase of a member alone, in which it has its parameters if it leaves.
-func (c *Cast) own(w want) *model.Phase { return c.scratch.Phase("model " + w.name) }
+func (c *Cast) own(w want) *model.Phase { return c.scratch.Phase(w.label()) }
 
 // reading is the phase in which a member scores, where it does not write where the policy's trainer does.
-func (c *Cast) reading(w want) *model.Phase { return c.own(w).Part("model " + w.name + ", reading") }
+func (c *Cast) reading(w want) *model.Phase { return c.own(w).Part(memory.Reading(w.label())) }
 
 // writing is the phase in which a member samples: that of the policy if it writes between its turns.
 func (c *Cast) writing(w want) *model.Phase {
 	if w.plays {
 		return c.scratch.Phase(memory.Sampling)
 	}
-	return c.own(w).Part("model " + w.name + ", writing")
+	return c.own(w).Part(memory.Writing(w.label()))
 }
 
 // file is where a checkpoint has the state of the member: that of its role, or one of its name.

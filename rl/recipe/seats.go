@@ -3,7 +3,6 @@ package recipe
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -78,17 +77,16 @@ func (s *Stage) seatedBy() []string {
 }
 
 // Seats are the keys of the seats that a model plays.
-func (r *Recipe) Seats(model string) iter.Seq[string] {
-	return func(yield func(key string) bool) {
-		for i := range r.Stages {
-			s := &r.Stages[i]
-			for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
-				if !s.Skip && slices.Contains(s.SeatBy(seat), model) && !yield(fmt.Sprintf("stage.%d.seats.%s", i, seat)) {
-					return
-				}
+func (r *Recipe) Seats(model string) (keys []string) {
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		for _, seat := range slices.Sorted(maps.Keys(s.Seats)) {
+			if !s.Skip && slices.Contains(s.SeatBy(seat), model) {
+				keys = append(keys, fmt.Sprintf("stage.%d.seats.%s", i, seat))
 			}
 		}
 	}
+	return keys
 }
 
 // seats checks who plays what.
