@@ -11,7 +11,8 @@
 // else is skipped. A status other than 200, an answer that is no text or was ended by something other than itself or
 // its length, one that comes too late, and one to another question are errors. A request names itself in X-Request-Id,
 // and a server that says the name back, as rlzero serve does in the same header and vLLM in the id of its reply, says
-// with it which question it has answered.
+// with it which question it has answered. Status 400, 413 or 422 says that it does not take the question, 429 or 500
+// and above that it fails.
 //
 // # Threads
 //

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,10 @@ import (
 const (
 	maxReply  = 1 << 20 // bytes of a body
 	maxHeader = 1 << 16 // bytes of the header
-	maxSaid   = 200     // bytes of an error that are told
 )
+
+// refusals are the statuses by which a server says that it does not take a question.
+var refusals = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
 const (
 	idHeader = "X-Request-Id"
@@ -89,8 +92,11 @@ func ask(ctx context.Context, client *http.Client, at panel.Server, q panel.Quer
 		return judge.Said{}, panel.Failing{Err: fmt.Errorf("the answer of %s ends early: %w", at.Address, innermost(err))}
 	case reply.StatusCode != http.StatusOK:
 		err := fmt.Errorf("%s answers with status %d: %s", at.Address, reply.StatusCode, refusal(text))
-		if reply.StatusCode >= 500 || reply.StatusCode == http.StatusTooManyRequests {
+		switch {
+		case reply.StatusCode >= 500, reply.StatusCode == http.StatusTooManyRequests:
 			err = panel.Failing{Err: err}
+		case slices.Contains(refusals, reply.StatusCode):
+			err = panel.Refused{Err: err}
 		}
 		return judge.Said{}, err
 	case len(text) > maxReply:
@@ -118,11 +124,7 @@ func refusal(text []byte) string {
 	if json.Unmarshal(text, &body) == nil && body.Error.Message != "" {
 		said = body.Error.Message
 	}
-	said = strings.Join(strings.Fields(strings.ToValidUTF8(said, "�")), " ")
-	if len(said) > maxSaid {
-		said = strings.ToValidUTF8(said[:maxSaid], "") + "..."
-	}
-	return said
+	return strings.Join(strings.Fields(said), " ")
 }
 
 // read reads a reply to the request of a name. named is the name that its header has; "": none.

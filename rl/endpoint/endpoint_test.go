@@ -27,6 +27,7 @@ func whole(text, finish string) string {
 func TestAsk(t *testing.T) {
 	var got request
 	named := ""
+	refused := []string{"status 400"}                                                                // the question
 	down := []string{"no answer after", "cannot be asked", "ends early", "status 429", "status 503"} // of the server, not of a question
 	type handler = func(w http.ResponseWriter, r *http.Request)
 	say := func(text string) handler {
@@ -107,6 +108,9 @@ func TestAsk(t *testing.T) {
 		s.Close()
 		if failing := errors.As(err, &panel.Failing{}); failing != slices.ContainsFunc(down, func(s string) bool { return strings.Contains(c.fails, s) }) {
 			t.Errorf("%s: the server fails: %v, %v", c.about, failing, err)
+		}
+		if is := errors.As(err, &panel.Refused{}); is != slices.ContainsFunc(refused, func(s string) bool { return strings.Contains(c.fails, s) }) {
+			t.Errorf("%s: the question is refused: %v, %v", c.about, is, err)
 		}
 		if said != c.want || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %+v, %v; want %+v, %q", c.about, said, err, c.want, c.fails)

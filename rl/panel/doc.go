@@ -10,13 +10,17 @@
 // # Ids
 //
 // A question is a message of the user, written with the chat template of the judge, or text where it has
-// none. Control tokens in it are text, whoever wrote them. Without a prompt a head reads the completion's
+// none. Control tokens in it are text, whoever wrote them. A head reads the end token that is put after it, as it learns
+// to score what ended. Without a prompt a head reads the completion's
 // own ids if the judge has the policy's tokens, and else the conversation in its own.
 //
 // # Rounds
 //
 // All questions of a call that are known are asked together, and what they begin with alike is read once. In a tournament (bracket.go) what is said leads
 // to the next ones: those of a round are asked together, of all groups.
+//
+// A server may refuse a question. Then what it says to the same question about an empty completion is asked, and of
+// several completions to those about each alone: whose question is refused where the empty one is answered is wrong.
 //
 // # Cache
 //

@@ -28,7 +28,7 @@ type Query struct {
 }
 
 // Ask asks a model behind an address. The error says why there is no answer; it is a [Failing] if others have none
-// either.
+// either, and a [Refused] if this question never has one.
 type Ask func(ctx context.Context, at Server, q Query) (judge.Said, error)
 
 // Failing is an error of a server, rather than of the question that it was asked.
@@ -39,12 +39,20 @@ func (f Failing) Error() string { return f.Err.Error() }
 // Unwrap is what went wrong.
 func (f Failing) Unwrap() error { return f.Err }
 
+// Refused is an error of a question, which a server does not take.
+type Refused struct{ Err error }
+
+func (r Refused) Error() string { return r.Err.Error() }
+
+// Unwrap is what went wrong.
+func (r Refused) Unwrap() error { return r.Err }
+
 // Journal keeps what models behind addresses say, so that a run which is resumed or repeated asks nothing again.
 // It may be called by several goroutines.
 type Journal interface {
 	// Said is what the model of a name is known to say to a query, or else what ask says, which is known from then
-	// on: an answer wherever the query is asked, and a fault where it was asked, by a completion with this key. vote
-	// counts from 1. An error of ask is not kept.
+	// on: an answer, and a refusal, wherever the query is asked, and another fault where it was asked, by a completion
+	// with this key. vote counts from 1. An error of ask is not kept.
 	Said(model string, q Query, vote int, by random.Key, ask func() (judge.Said, error)) (judge.Said, error)
 }
 
@@ -132,7 +140,7 @@ func (e *Endpoint) said(ctx context.Context, a Asked, vote int, faults *atomic.I
 			if errors.As(err, &Failing{}) {
 				faults.Add(1)
 			}
-			said = judge.Said{Fault: short(err.Error())}
+			said = judge.Said{Fault: short(err.Error()), Refused: errors.As(err, &Refused{})}
 		}
 		return said, nil
 	}

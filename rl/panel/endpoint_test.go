@@ -131,7 +131,9 @@ func TestEndpoint(t *testing.T) {
 
 	attacks := &diary{lines: map[string]judge.Said{}}
 	e.Journal = attacks
-	if _, err := panelOf().JudgeIn(t.Context(), 2, j, []rollout.Group{about("6*7?", "an attack")}); err != nil || len(attacks.by) != 3 {
+	staged := panelOf()
+	staged.Stage = 2
+	if _, err := staged.Judge(t.Context(), j, []rollout.Group{about("6*7?", "an attack")}); err != nil || len(attacks.by) != 3 {
 		t.Errorf("%d questions about an attack, %v", len(attacks.by), err)
 	}
 	for _, by := range attacks.by {
@@ -154,5 +156,82 @@ func TestEndpoint(t *testing.T) {
 	e.Ask = nil
 	if _, err := panelOf().Judge(t.Context(), j, []rollout.Group{about("6*7?", "one")}); err == nil || !strings.Contains(err.Error(), "the judge m is behind 127.0.0.1:1, and nobody here asks it") {
 		t.Errorf("nobody asks: %v", err)
+	}
+}
+
+// TestRefused: a question that a server does not take leaves no completion out: that is wrong whose question is refused
+// where the one about an empty completion is answered, and of several that are shown together the one that is refused
+// alone. Where the empty one is refused too, or has no answer, nobody is known to be at fault, and nothing is scored.
+func TestRefused(t *testing.T) {
+	const each, pairs, group = `"source":"Rate <{completion}>.","read":"Score: ([0-9.]+)","between":[0,10]`, `"shows":"pairs","source":"<{a}|{b}>","read":"Score: ([0-9.]+)","between":[0,10]`, `"shows":"group","source":"<{list}>","read":"Order: (.*)"`
+	bracket := strings.Replace(pairs, `"shows"`, `"against":"bracket","shows"`, 1)
+	const wrong, unscored = "wrong", "not scored"
+	for _, c := range []struct {
+		about, options string
+		refuses        []string // questions that have one of these in them
+		missing        string   // the question that has no answer; "": all have one
+		want           []string // of the completions good, bad and a long one
+	}{
+		{"all are taken", each, nil, "", []string{"0.7", "0.7", "0.7"}},
+		{"one is refused", each, []string{"bad"}, "", []string{"0.7", wrong, "0.7"}},
+		{"each is", each, []string{"Rate"}, "", []string{unscored, unscored, unscored}},
+		{"the empty one has no answer", each, []string{"bad"}, "Rate <>.", []string{"0.7", unscored, "0.7"}},
+		{"pairs", pairs, nil, "", []string{"0.5", "0.5", "0.5"}},
+		{"pairs with one that is refused", pairs, []string{"bad"}, "", []string{"0.5", wrong, "0.5"}},
+		{"a pair that is long", pairs, []string{"good|a long", "a long completion|good", "bad|a long", "a long completion|bad"}, "", []string{"0.5", "0.5", wrong}},
+		{"all pairs", pairs, []string{"<"}, "", []string{unscored, unscored, unscored}},
+		{"a tournament with one that is refused", bracket, []string{"bad"}, "", []string{"1", wrong, "0"}}, // in a tie the first one goes on
+		{"an order", group, nil, "", []string{"0", "0.5", "1"}},
+		{"an order with one that is refused", group, []string{"bad"}, "", []string{"0", wrong, "1"}},
+		{"an order that is long", group, []string{"[3]"}, "", []string{"0", "1", wrong}},
+	} {
+		asked := map[Query]int{}
+		var mu sync.Mutex
+		e := &Endpoint{Name: "m", Server: Server{Address: "127.0.0.1:1"}, Ask: func(_ context.Context, _ Server, q Query) (judge.Said, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[q]++
+			for _, text := range c.refuses {
+				if strings.Contains(q.Text, text) {
+					return judge.Said{}, Refused{errors.New("127.0.0.1:1 answers with status 400: no")}
+				}
+			}
+			if q.Text == c.missing {
+				return judge.Said{}, errors.New("there is no answer after 60 s")
+			}
+			order := "Order: 3 2 1"
+			if !strings.Contains(q.Text, "[3]") {
+				order = "Order: 2 1"
+			}
+			said := judge.Said{Text: "Score: 7. " + order, Tokens: 3, Ended: true}
+			if strings.Contains(q.Text, "|") {
+				said.Text = "Score: 5"
+			}
+			return said, nil
+		}}
+		p := &Panel{Models: func(string) (Model, error) { return e, nil }, Seed: 7}
+		j := made(t, `{"model":"m","context":8000,`+c.options+`}`)
+		for i, v := range verdictsOf(t, p, j, about("?", "good", "bad", "a long completion"))[0] {
+			got := fmt.Sprint(v.Score)
+			switch v.Verdict {
+			case verify.Wrong:
+				if v.Reason != "m says 0" {
+					got = wrong
+				}
+			case verify.NotScored:
+				got = unscored
+			}
+			if got != c.want[i] {
+				t.Errorf("%s: completion %d is %s (%s), want %s", c.about, i, got, v.Reason, c.want[i])
+			}
+			if refused := strings.Contains(v.Reason, "status 400: no"); got == wrong && !refused {
+				t.Errorf("%s: %s", c.about, v.Reason)
+			}
+		}
+		for q, n := range asked {
+			if n != 1 && c.missing == "" {
+				t.Errorf("%s: %q is asked %d times", c.about, q.Text, n)
+			}
+		}
 	}
 }

@@ -56,7 +56,7 @@ func (s *sheet) contest(g *rollout.Group) contest {
 		return []judge.Question{q}, err
 	}
 	one := func(text string) ([]judge.Question, error) { return compare(text, "") }
-	lengths := s.alone(g, c.settled, one)
+	alone := s.alone(g, c.settled, one)
 	pairs := func() (all [][2]int) { // of the completions that are left
 		left := left(c.settled)
 		for k, a := range left {
@@ -91,7 +91,7 @@ func (s *sheet) contest(g *rollout.Group) contest {
 				err = fit([2]int{p[1], p[0]})
 			}
 			if again = err != nil; again {
-				s.leaveOut(c.settled, longest(p[:], lengths), err)
+				s.leaveOut(g, c.settled, p[:], alone, err)
 				break
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,6 +65,7 @@ type Asked struct {
 type Panel struct {
 	Models func(name string) (Model, error)
 	Seed   uint64 // of the run
+	Stage  int    // of it, for texts that nobody drew, such as attacks
 	Off    bool   // nothing is remembered
 
 	kept   map[string]*memory // by model
@@ -118,6 +120,8 @@ type sheet struct {
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
 	said   []spoken // to the questions that were asked already, the first ones
+
+	refused map[[sha256.Size]byte]string // why questions are not taken
 }
 
 // sumOf is the hash of ids.
@@ -161,6 +165,9 @@ func (s *sheet) keyOf(g *rollout.Group, path int) random.Key {
 // written are the ids of a question, or why there are none.
 func (s *sheet) written(q judge.Question) ([]int, error) {
 	ids, err := s.model.Question(q.Text)
+	if err == nil && s.judge.Head() { // which learns to score at the end of a turn
+		ids = append(ids, s.member.Renderer().Ends()[0])
+	}
 	if err == nil {
 		err = s.fits(ids)
 	}
@@ -183,16 +190,41 @@ func (s *sheet) fits(ids []int) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("the question has no tokens")
 	}
+	if len(s.refused) > 0 {
+		if why, refused := s.refused[sumOf(ids)]; refused {
+			return Refused{errors.New(why)}
+		}
+	}
+	return nil
+}
+
+// refuse remembers which questions are not taken, of those from a place on that were asked.
+func (s *sheet) refuse(from int) {
+	for i, q := range s.said[from:] {
+		for _, a := range q.said {
+			if a.Refused {
+				s.refused[s.sums[from+i]] = a.Fault
+			}
+		}
+	}
+}
+
+// lacks says why it is not known that a question is taken: it has no answer. nil: it has one, or is put and not asked so far.
+func (s *sheet) lacks(ids []int, g *rollout.Group, path int) error {
+	at := s.put(ids, g, path)
+	if at >= len(s.said) {
+		return nil
+	}
+	for _, a := range s.said[at].said {
+		if a.Fault != "" {
+			return errors.New(a.Fault)
+		}
+	}
 	return nil
 }
 
 // Judge implements [rollout.Judges].
 func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Group) ([][]verify.Verdict, error) {
-	return p.JudgeIn(ctx, 0, v, groups)
-}
-
-// JudgeIn is Judge of texts that nobody drew, such as attacks, in a stage of the run.
-func (p *Panel) JudgeIn(ctx context.Context, stage int, v verify.Asking, groups []rollout.Group) ([][]verify.Verdict, error) {
 	j, ok := v.(*judge.Judge)
 	if !ok {
 		return nil, fmt.Errorf("a verifier of type %T asks a model", v)
@@ -201,7 +233,7 @@ func (p *Panel) JudgeIn(ctx context.Context, stage int, v verify.Asking, groups 
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{judge: j, model: m, stage: stage, places: map[[sha256.Size]byte]int{}}
+	s := &sheet{judge: j, model: m, stage: p.Stage, places: map[[sha256.Size]byte]int{}, refused: map[[sha256.Size]byte]string{}}
 	s.member, _ = m.(Member)
 	if s.member == nil && !j.Draws() {
 		return nil, fmt.Errorf("the model %s draws answers, and nothing else of it can be read", j.Model)
@@ -216,24 +248,32 @@ func (p *Panel) JudgeIn(ctx context.Context, stage int, v verify.Asking, groups 
 	if j.Draws() {
 		s.longer = j.MaxTokens
 	}
-	// verdicts are nil as long as what was said leads to more questions, which are on the sheet then.
-	var verdicts func(said []spoken) [][]verify.Verdict
-	switch j.Shows {
-	case judge.Pairs:
-		verdicts = s.pairs(groups)
-	case judge.Group:
-		verdicts = s.orders(groups)
-	default:
-		verdicts = s.each(groups)
-	}
+	verdicts := s.begin(groups)
 	for {
+		before := len(s.said)
 		if err := p.ask(ctx, s, choices); err != nil {
 			return nil, err
+		}
+		if s.refuse(before); len(s.refused) > 0 && len(s.said) > before { // whose completions are not shown
+			verdicts = s.begin(groups)
+			continue
 		}
 		if out := verdicts(s.said); out != nil {
 			return out, nil
 		}
 	}
+}
+
+// begin puts the questions about groups that are known, and returns what makes verdicts of the answers: nil as long as
+// what was said leads to more questions, which are on the sheet then.
+func (s *sheet) begin(groups []rollout.Group) func(said []spoken) [][]verify.Verdict {
+	switch s.judge.Shows {
+	case judge.Pairs:
+		return s.pairs(groups)
+	case judge.Group:
+		return s.orders(groups)
+	}
+	return s.each(groups)
 }
 
 // choices are the ids of the answers whose probabilities are read.

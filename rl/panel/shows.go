@@ -1,6 +1,7 @@
 package panel
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -55,7 +56,7 @@ func (s *sheet) about(g *rollout.Group, path int) (a asking) {
 	all := make([][]int, len(a.questions))
 	for k, q := range a.questions {
 		if all[k], err = s.shown(g, path, q); err != nil {
-			v := s.unshown(g.Problem, err, func() ([]judge.Question, error) { return s.judge.Ask(g.Problem, "") })
+			v := s.unshown(g, path, err, func() ([]judge.Question, error) { return s.judge.Ask(g.Problem, "") })
 			a.settled = &v
 			return a
 		}
@@ -94,25 +95,29 @@ func (s *sheet) conversation(row verify.Problem, completion string) ([]int, erro
 }
 
 // unshown is the verdict about a completion that cannot be shown: wrong if that is its own doing, since
-// the questions of an empty one could be, and else not scored.
-func (s *sheet) unshown(row verify.Problem, err error, empty func() ([]judge.Question, error)) verify.Verdict {
+// the questions of an empty one could be, and else not scored. Where a question about the completion was refused, those of
+// the empty one have to be answered.
+func (s *sheet) unshown(g *rollout.Group, path int, err error, empty func() ([]judge.Question, error)) verify.Verdict {
 	questions, lacks := empty()
 	for _, q := range questions {
 		switch {
 		case lacks != nil:
 		case q.Text == "": // the conversation
 			var ids []int
-			if ids, lacks = s.conversation(row, ""); lacks == nil {
+			if ids, lacks = s.conversation(g.Problem, ""); lacks == nil {
 				lacks = s.fits(ids)
 			}
 		default:
-			_, lacks = s.written(q)
+			var ids []int
+			if ids, lacks = s.written(q); lacks == nil && errors.As(err, &Refused{}) {
+				lacks = s.lacks(ids, g, path)
+			}
 		}
 	}
 	if lacks != nil {
 		return verify.Abstain("the question cannot be shown to %s: %v", s.judge.Model, lacks)
 	}
-	return s.judge.TooLong("it cannot be shown to %s: %v", s.judge.Model, err)
+	return s.judge.Unshown("it cannot be shown to %s: %v", s.judge.Model, err)
 }
 
 // asked is a question with its ids.
@@ -121,22 +126,21 @@ type asked struct {
 	ids      []int
 }
 
-// alone settles the completions that cannot be shown even without the others, and returns how many tokens
-// the questions about each alone have.
-func (s *sheet) alone(g *rollout.Group, settled []*verify.Verdict, about func(text string) ([]judge.Question, error)) (lengths []int) {
-	lengths = make([]int, len(g.Paths))
+// alone settles the completions that cannot be shown even without the others, and returns the questions about each
+// alone.
+func (s *sheet) alone(g *rollout.Group, settled []*verify.Verdict, about func(text string) ([]judge.Question, error)) (ids [][]int) {
+	ids = make([][]int, len(g.Paths))
 	for i, p := range g.Paths {
 		q, err := about(p.Text)
-		var ids []int
 		if err == nil {
-			ids, err = s.written(q[0])
+			ids[i], err = s.written(q[0])
 		}
-		if lengths[i] = len(ids); err != nil {
-			v := s.unshown(g.Problem, err, func() ([]judge.Question, error) { return about("") })
+		if err != nil {
+			v := s.unshown(g, i, err, func() ([]judge.Question, error) { return about("") })
 			settled[i] = &v
 		}
 	}
-	return lengths
+	return ids
 }
 
 // left are the paths that are not settled.
@@ -149,22 +153,21 @@ func left(settled []*verify.Verdict) (out []int) {
 	return out
 }
 
-// longest is the path with the most tokens, the last one of several.
-func longest(paths, lengths []int) int {
+// leaveOut settles one of some paths that cannot be shown together: it is wrong, so that none of the others is not
+// scored because of it. It is the one with the most tokens, the last one of several, unless the question was refused and
+// one alone is too, which is asked.
+func (s *sheet) leaveOut(g *rollout.Group, settled []*verify.Verdict, paths []int, alone [][]int, err error) {
 	most := paths[0]
 	for _, p := range paths {
-		if lengths[p] >= lengths[most] {
+		if errors.As(err, &Refused{}) {
+			s.put(alone[p], g, p)
+		}
+		if len(alone[p]) >= len(alone[most]) {
 			most = p
 		}
 	}
-	return most
-}
-
-// leaveOut settles a path that cannot be shown beside others: it is wrong, so that none of them is not
-// scored because of it.
-func (s *sheet) leaveOut(settled []*verify.Verdict, path int, err error) {
-	v := s.judge.TooLong("it cannot be shown to %s beside others: %v", s.judge.Model, err)
-	settled[path] = &v
+	v := s.judge.Unshown("it cannot be shown to %s beside others: %v", s.judge.Model, err)
+	settled[most] = &v
 }
 
 // order is the question about all completions of a group.
@@ -215,7 +218,7 @@ func (s *sheet) order(g *rollout.Group) order {
 		q, err := s.judge.List(g.Problem, texts)
 		return []judge.Question{q}, err
 	}
-	lengths := s.alone(g, o.settled, func(text string) ([]judge.Question, error) { return list(text) })
+	alone := s.alone(g, o.settled, func(text string) ([]judge.Question, error) { return list(text) })
 	for o.shown = left(o.settled); len(o.shown) > 1; o.shown = left(o.settled) {
 		var texts []string
 		for _, i := range o.shown {
@@ -230,7 +233,7 @@ func (s *sheet) order(g *rollout.Group) order {
 			o.question, o.at = q[0], s.put(ids, g, o.shown[0])
 			return o
 		}
-		s.leaveOut(o.settled, longest(o.shown, lengths), err)
+		s.leaveOut(g, o.settled, o.shown, alone, err)
 	}
 	return o
 }

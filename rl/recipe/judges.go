@@ -75,8 +75,11 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 	for _, c := range j.Choices() {
 		answer = max(answer, len(c))
 	}
-	if j.Draws() {
+	switch {
+	case j.Draws():
 		answer = j.MaxTokens
+	case j.Head(): // the end token, where it is read
+		answer = 1
 	}
 	room := r.Task.MaxPromptTokens + shown*drawn + j.PromptBytes() + answer
 	if j.Shows == judge.Items { // an item is as long as a prompt at most

@@ -23,7 +23,7 @@ type Call struct {
 	Tool    string `json:"tool"`              // its name; world: a program of others that plays; models.NAME: a judge behind an address
 	Args    string `json:"args"`              // SHA-256 of the arguments, or of what the program or judge is asked, in hexadecimal digits
 	Intent  bool   `json:"intent,omitempty"`  // the call is about to be made
-	Answer  string `json:"answer,omitempty"`  // what the tool said; of a program of others its line, without the id; of a judge text, tokens, and ended, or else it was cut
+	Answer  string `json:"answer,omitempty"`  // what the tool said; of a program of others its line, without the id; of a judge text, tokens, and ended, or else it was cut; or refused: why it takes no such question
 	Failed  bool   `json:"failed,omitempty"`  // the call was a mistake, which the answer explains
 	Refused bool   `json:"refused,omitempty"` // the turn broke its tools twice, and its policy was told that there is no answer
 	Fault   string `json:"fault,omitempty"`   // why the turn had no reply, and its episode is not scored; or why a judge gave no answer

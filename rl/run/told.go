@@ -29,6 +29,8 @@ type spoken struct {
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
 	Ended  bool   `json:"ended"`
+
+	Refused string `json:"refused,omitempty"` // why such a question is not taken
 }
 
 // Said implements [panel.Journal].
@@ -53,8 +55,12 @@ func (c *calls) Said(model string, q panel.Query, vote int, by random.Key, ask f
 	if err != nil {
 		return said, err
 	}
-	if line.Fault = said.Fault; line.Fault == "" {
-		if text, err = json.Marshal(spoken{said.Text, said.Tokens, said.Ended}); err != nil {
+	answer := spoken{Text: said.Text, Tokens: said.Tokens, Ended: said.Ended}
+	if line.Fault = said.Fault; said.Refused { // wherever it is asked
+		line.Fault, answer.Refused = "", said.Fault
+	}
+	if line.Fault == "" {
+		if text, err = json.Marshal(answer); err != nil {
 			return said, err
 		}
 		line.Answer = string(text)
@@ -91,5 +97,5 @@ func saidBy(line record.Call) (judge.Said, error) {
 	if err := json.Unmarshal([]byte(line.Answer), &a); err != nil {
 		return judge.Said{}, fmt.Errorf("%w has an answer that is none: %w", world.ErrJournal, err)
 	}
-	return judge.Said{Text: a.Text, Tokens: a.Tokens, Ended: a.Ended}, nil
+	return judge.Said{Text: a.Text, Tokens: a.Tokens, Ended: a.Ended, Fault: a.Refused, Refused: a.Refused != ""}, nil
 }

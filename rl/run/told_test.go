@@ -234,3 +234,24 @@ func TestToldAtOnce(t *testing.T) {
 		t.Errorf("%+v, %v; %d lines", late, err, n)
 	}
 }
+
+// TestRefusedIsKnown: that a judge does not take a question is known wherever it is asked, and after a resume.
+func TestRefusedIsKnown(t *testing.T) {
+	folder := newFolder(t)
+	q := panel.Query{Text: "Rate this.", MaxTokens: 9}
+	refused, asked := judge.Said{Fault: "it answers with status 400", Refused: true}, 0
+	for step := range 3 {
+		var c calls
+		must(t, c.open(folder, train.Position{Step: step}))
+		for stream := range 2 {
+			said, err := c.Said("far", q, 1, random.Key{Step: step, Stream: uint32(stream)}, func() (judge.Said, error) { asked++; return refused, nil })
+			if err != nil || said != refused {
+				t.Errorf("%+v, %v", said, err)
+			}
+		}
+		c.close()
+	}
+	if n := len(journal(t, folder.Dir())); asked != 1 || n != 1 {
+		t.Errorf("asked %d times, %d lines", asked, n)
+	}
+}

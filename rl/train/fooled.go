@@ -34,7 +34,8 @@ func Fooled(ctx context.Context, p Parts, stage int) (notes []string, err error)
 		if groups == nil {
 			return nil, fmt.Errorf("%w: verifier %s: max_fooled holds attacks against right answers, and the rows have none", lines.ErrInput, j.Name)
 		}
-		verdicts, err := p.Collector.Judges.(*panel.Panel).JudgeIn(ctx, stage, j.Judge, groups)
+		asks := panel.Panel{Models: p.Cast.Judge, Seed: p.Recipe.Seed, Stage: stage}
+		verdicts, err := asks.Judge(ctx, j.Judge, groups)
 		if err != nil {
 			return nil, err
 		}

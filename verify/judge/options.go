@@ -93,8 +93,8 @@ prompt      a file with the question. In braces: {question}, {answer}, {completi
             conversation itself is shown, which only a head can read.
 part        what stands after the last such text in a completion is shown, such as "</think>"; a
             completion without it shows nothing. Default: all of it.
-read        "head": what the model's head says; the score is its sigmoid, and NAME.raw the number
-            itself. A table of answers with their values from 0 to 1, such as {yes = 1, no = 0}: the
+read        "head": what the model's head says at the end token, which is put after a prompt; the
+            score is its sigmoid, and NAME.raw the number itself. A table of answers with their values from 0 to 1, such as {yes = 1, no = 0}: the
             mean of the values, weighted by the probabilities of these texts as the answer; NAME.mass
             is what these probabilities sum to. For these two no token is drawn. A regular expression
             (RE2): the number in its last match in what the model writes, of its group if it has one.
@@ -111,7 +111,8 @@ context     longest question with its answer, in tokens of the judge. For a mode
             max_prompt_tokens, the longest completion, a token for each byte of the prompt file, and
             max_tokens; with as many completions as are shown together, and two for steps. A
             completion that does not fit is wrong. If several are shown together and do not fit, the
-            longest are wrong until the rest fits.
+            longest are wrong until the rest fits. So is a completion that a server refuses (status
+            400, 413 or 422), if it answers the same question about an empty one.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
             largest accepted share of what these are paid. A model with url has to answer all of them.
             In [[stage.verifier]]. Default 1: no test.

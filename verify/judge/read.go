@@ -17,6 +17,8 @@ type Said struct {
 	Tokens int
 	Ended  bool   // by itself, rather than at max_tokens
 	Fault  string // why there is no answer; "": there is one
+
+	Refused bool // there is none as such a question is not taken
 }
 
 // OfHead reads what a head says: its sigmoid, or of one with several labels the probability itself.
@@ -239,9 +241,9 @@ func (j *Judge) scored(v verify.Verdict, x float64) verify.Verdict {
 	return v
 }
 
-// TooLong is the verdict about a completion that the judge cannot be shown, for a reason that is the
+// Unshown is the verdict about a completion that the judge cannot be shown, for a reason that is the
 // completion's: wrong, so that no policy can leave itself out.
-func (j *Judge) TooLong(format string, args ...any) verify.Verdict {
+func (j *Judge) Unshown(format string, args ...any) verify.Verdict {
 	return verify.Reject("", rule, format, args...)
 }
 
