@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/metrics"
 	receipts "github.com/rlzero/rlzero/rl/receipt" // receipt is a command
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/watch"
 )
@@ -63,6 +64,7 @@ type ruleLine struct {
 type watching struct {
 	c        *cli.Context
 	file     string
+	trains   map[string]string // the models that stages train
 	watcher  *watch.Watcher
 	reader   record.Reader
 	bad, all int // alerts above info; all
@@ -70,7 +72,11 @@ type watching struct {
 
 func watchRun(c *cli.Context, dir string) error {
 	file := filepath.Join(dir, record.MetricsFile)
-	w := &watching{c: c, file: file, watcher: watch.New(), reader: record.Reader{Name: file}}
+	w := &watching{c: c, file: file, reader: record.Reader{Name: file}}
+	if r, err := recipe.Load(filepath.Join(dir, recipe.File), nil); err == nil { // metrics alone can be watched too
+		w.trains = r.Trains()
+	}
+	w.watcher = watch.New(w.trains)
 	if err := w.news(); err != nil {
 		return err
 	}
@@ -111,7 +117,7 @@ func (w *watching) news() error {
 		return err
 	}
 	if info.Size() < w.reader.At {
-		w.watcher, w.reader = watch.New(), record.Reader{Name: w.file}
+		w.watcher, w.reader = watch.New(w.trains), record.Reader{Name: w.file}
 	}
 	err = w.reader.Each(in, info.Size(), func(_ int, line []byte) error {
 		p, err := metrics.Parse(line)

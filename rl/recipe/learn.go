@@ -28,7 +28,7 @@ type Learning struct {
 	// the task's data or, with kind = "sft", its demonstrations
 	Rows string `toml:"rows" in:"sft,preference" default:"task"`
 
-	// take the newest of the made rows, each once, in place of rows at random
+	// take the newest of the made rows, each once a step, in place of rows at random
 	Newest bool `toml:"newest" in:"sft,preference"`
 
 	// rows of a step; those of the policy are dealt to its updates

@@ -82,7 +82,7 @@ type rowSource struct {
 	// those of the task
 	Share float64 `toml:"share" range:"(0,1]" default:"1"`
 
-	// take the newest rows, each once, in place of rows at random
+	// take the newest rows, each once a step, in place of rows at random
 	Newest bool `toml:"newest"`
 }
 

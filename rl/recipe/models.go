@@ -166,6 +166,17 @@ func (s *Stage) Teaches(name string) bool {
 // Learner is the model that a stage trains or, if its kind is eval, measures.
 func (s *Stage) Learner() string { return cmp.Or(s.Trains, PolicyModel) }
 
+// Trains has the model that a stage trains or measures, by the name of the stage, where it is not the policy.
+func (r *Recipe) Trains() map[string]string {
+	out := map[string]string{}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Trains != "" {
+			out[st.Name] = st.Trains
+		}
+	}
+	return out
+}
+
 // First is the recipe of the first n stages, with the models that these use.
 func (r *Recipe) First(n int) *Recipe {
 	first := *r

@@ -27,7 +27,7 @@ func TestAlertsAfterResume(t *testing.T) {
 		disk := store.NewMem()
 		l, _ := openedLogs(t, disk)
 		var show strings.Builder
-		observe := func() *alerts { return &alerts{watch.New(), l.alerts, newDisplay(&show, false), "runs/a"} }
+		observe := func() *alerts { return &alerts{watch.New(nil), l.alerts, newDisplay(&show, false), "runs/a"} }
 		a := observe()
 		for step := 1; step <= steps; step++ {
 			if step == cut {

@@ -291,7 +291,7 @@ func (o *opening) observers() error {
 	r.standing = &standing{keep: r.parts.Recipe.Checkpoint.KeepBest, folder: r.folder, policy: r.parts.Cast.Policy, stages: r.parts.Recipe.Stages}
 	r.observers = []observer{
 		r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode},
-		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(), r.logs.alerts, r.display, r.folder.Dir()}, r.standing,
+		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(r.parts.Recipe.Trains()), r.logs.alerts, r.display, r.folder.Dir()}, r.standing,
 	}
 	if g, ok := r.parts.Cast.Sampler.(*gain); ok {
 		g.display = r.display

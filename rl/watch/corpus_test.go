@@ -13,7 +13,7 @@ import (
 func alertsOf(t *testing.T, name string) []Alert {
 	t.Helper()
 	var out []Alert
-	w := New()
+	w := New(nil)
 	err := record.Raw(filepath.Join("testdata", name+".jsonl"), func(_ int, line []byte) error {
 		p, err := metrics.Parse(line)
 		out = append(out, w.Add(p.Step, p.Stage, p.Values)...)

@@ -46,7 +46,7 @@ func early(n int, to row) []row {
 
 func raised(rows []row) map[string]int {
 	out := map[string]int{}
-	w := New()
+	w := New(nil)
 	for i, r := range rows {
 		for _, a := range w.Add(i, "rl", r) {
 			out[a.Rule]++
@@ -90,7 +90,7 @@ func rareCalls(rows []row) []row {
 
 // TestUnread: of several judges the alert names the one with the most answers that cannot be read.
 func TestUnread(t *testing.T) {
-	w := New()
+	w := New(nil)
 	var all []Alert
 	for i, r := range steps(10, steady(row{"judge/unread/a": 0.1, "judge/unread/b": 0.2, "judge/unread/c": 0.15}), steady(nil)) {
 		all = append(all, w.Add(i+1, "rl", r)...)
@@ -193,7 +193,7 @@ func TestEpisodes(t *testing.T) {
 			t.Errorf("after %d healthy steps: raised %d times, want %d", healthy, got, want)
 		}
 	}
-	w := New()
+	w := New(nil)
 	for i, r := range steps(60, steady(nil), steady(row{"rollout/length_mean": 20})) {
 		stage := "first"
 		if i >= 30 {
@@ -201,6 +201,25 @@ func TestEpisodes(t *testing.T) {
 		}
 		if alerts := w.Add(i, stage, r); len(alerts) > 0 {
 			t.Errorf("step %d: %v: a stage is compared with its own beginning", i, alerts)
+		}
+	}
+}
+
+// TestOwnEvaluations: what a policy is measured at is held against what it was, and not against a judge that a stage
+// trained before.
+func TestOwnEvaluations(t *testing.T) {
+	for trains, want := range map[string]int{"": 1, "judge": 0} {
+		w, raised := New(map[string]string{"judge": trains}), 0
+		w.Add(0, "judge", measured(0.9, 0.95, 0.02))
+		for i, r := range append(early(10, row{"policy/entropy": 2}), measured(0.1, 0.9, 0.05)) {
+			for _, a := range w.Add(1+i, "rl", r) {
+				if a.Rule == "falls_apart" {
+					raised++
+				}
+			}
+		}
+		if raised != want {
+			t.Errorf("the first stage trains %q: raised %d times, want %d", trains, raised, want)
 		}
 	}
 }
@@ -235,7 +254,7 @@ func TestOf(t *testing.T) {
 // TestNotFinite: values that are not finite are none, whether they come from a run or from its
 // log.
 func TestNotFinite(t *testing.T) {
-	w := New()
+	w := New(nil)
 	p, err := metrics.Parse([]byte(`{"step":1,"stage":"rl","policy/entropy":null,"policy/compared":3,"policy/equal":2,"policy/mismatch_kl":0}`))
 	if err != nil {
 		t.Fatal(err)

@@ -51,8 +51,11 @@ type Watcher struct {
 	quiet map[string]int // [rule] rows since it last held; absent: it has never held
 }
 
-// New begins at the first row of a run.
-func New() *Watcher { return &Watcher{quiet: map[string]int{}} }
+// New begins at the first row of a run. trains has the model that a stage trains, by the name of the stage; of others it
+// is the policy. Evaluations are those of whoever is trained, and are held against earlier ones of the same model.
+func New(trains map[string]string) *Watcher {
+	return &Watcher{history{trains: trains, measured: map[string][]evaluation{}}, map[string]int{}}
+}
 
 // Add takes the next row of metrics.jsonl and returns the alerts that it raises, in the
 // order of the rules. What is not finite counts as not measured.
@@ -87,10 +90,13 @@ type history struct {
 	steps map[string][]float64 // [metric][step of the stage that has it], finite
 	tops  map[string]span      // [metric] highest mean of a window that lies before the last one
 	then  span                 // of the reward, in the window where the truth was highest
-	evals []evaluation         // of the whole run
+	evals []evaluation         // of the model that the stage trains, in the whole run
 	first int                  // index of the evaluation that the stage began from
 	start *evaluation          // the one before the stage; nil: there was none
 	row   map[string]float64   // the newest
+
+	trains   map[string]string       // the model that a stage trains
+	measured map[string][]evaluation // of each model in the whole run
 }
 
 // evaluation is one of the held-out problems. NaN: not measured.
@@ -104,6 +110,7 @@ type evaluation struct {
 func (h *history) add(stage string, row map[string]float64) {
 	if stage != h.stage {
 		h.stage, h.steps, h.tops = stage, map[string][]float64{}, map[string]span{}
+		h.evals = h.measured[h.trains[stage]]
 		h.first, h.start = max(0, len(h.evals)-1), nil
 		if n := len(h.evals); n > 0 {
 			before := h.evals[n-1]
@@ -119,6 +126,7 @@ func (h *history) add(stage string, row map[string]float64) {
 	}
 	if e, ok := evaluationOf(row); ok {
 		h.evals = append(h.evals, e)
+		h.measured[h.trains[h.stage]] = h.evals
 		if len(h.steps["rollout/right_share"]) == 0 { // the stage has not begun
 			h.start = &e
 		}
