@@ -30,6 +30,7 @@ const (
 	Propose                         // problems that the policy writes
 	Player                          // what players without a model do in the seats of games
 	Opponent                        // who plays a seat of a problem's games
+	FreshPass                       // completions by which a curriculum sorts problems
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -117,7 +117,8 @@ func (m Method) Trains() bool {
 func (m Method) PromptFacts(models ...string) []formula.Fact {
 	known := []string{"step", "steps", "progress", "chance", "prompt_tokens", "row.*", "seen", "solved", "last_solved", "steps_since", "prompt_value"}
 	facts := slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(known, f.Name) })
-	facts = append(facts, formula.Fact{Name: "prompt_chance", Level: formula.Group, Meaning: "uniform between 0 and 1, by seed, step and prompt"})
+	facts = append(facts, formula.Fact{Name: "prompt_chance", Level: formula.Group, Meaning: "uniform between 0 and 1, by seed, step and prompt"},
+		formula.Fact{Name: "probed", Level: formula.Group, Meaning: "mean score of the task's verdicts on the completions that the last fresh pass drew of the prompt; no value if none has a score"})
 	return slices.Concat(facts, AngleFacts(models...), m.stateFacts(""))
 }
 

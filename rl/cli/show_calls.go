@@ -99,6 +99,7 @@ func printCalls(w io.Writer, r *recipe.Recipe, calls []record.Call) error {
 var drawnFor = map[random.Purpose]string{
 	random.HeldOut: "held-out completion", random.Probe: "completion of the test of form", random.Contest: "completion of a contest",
 	random.Refill: "completion of a refill", random.SecondChance: "second chance", random.Greedy: "greedy completion",
+	random.FreshPass: "completion of a fresh pass",
 }
 
 // episodeOf says which episode a call belongs to.

@@ -22,7 +22,7 @@ type curriculum struct {
 	Weight string `toml:"weight" in:"rl"`
 
 	// formula of a prompt, such as "row.level": the problems with the lowest values come first; goes with
-	// share or candidates; "": no order
+	// share, candidates or block; "": no order
 	Order string `toml:"order" in:"rl"`
 
 	// formula of the run, such as "linear(0.2, 1, 1, steps)": share of the problems, in that order, that
@@ -42,6 +42,16 @@ type curriculum struct {
 	// of a list
 	Candidates int `toml:"candidates" in:"rl" of:"candidates" range:"[0,1000]" unit:"problems per prompt"`
 
+	// steps between two fresh passes: the list is sorted by order and used from its beginning to its end,
+	// each problem once, and again. Before the first step of the list the policy draws completions of all
+	// its problems, and every so many steps of those that come next, which are then sorted again. order
+	// reads their mean score as probed, so that order = "-probed" begins with what the policy solves. They
+	// are not learned from and count as rollout/extra_tokens. What fills no step is left out; 0: no passes
+	Block int `toml:"block" in:"rl" of:"block" range:"[0,1000000]" unit:"steps"`
+
+	// with block: completions that a fresh pass draws of each problem; default: group_size
+	Probe int `toml:"probe" in:"rl" of:"block" range:"[0,65536]" unit:"completions"`
+
 	// formula of a prompt, such as "sqrt(solved*(1 - solved))": the completions of a step, group_size for
 	// each of its prompts, are shared among them in proportion to it, with at least 2 for each. A prompt
 	// without a value counts as 1; if all are 0, all get as many; "": group_size for each
@@ -60,12 +70,15 @@ type curriculum struct {
 	Teacher Teacher `toml:"teacher" in:"rl" of:"teacher"`
 }
 
-// Variant implements [settings.Variant]: a curriculum without candidates, shares of completions or a
-// teacher does not name them.
+// Variant implements [settings.Variant]: a curriculum without candidates, fresh passes, shares of
+// completions or a teacher does not name them.
 func (c curriculum) Variant() string {
 	var variants []string
 	if c.Candidates > 0 {
 		variants = append(variants, "candidates")
+	}
+	if c.Block > 0 {
+		variants = append(variants, "block")
 	}
 	if c.Completions != "" {
 		variants = append(variants, "completions")
@@ -319,6 +332,9 @@ func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 			if a, err := s.Compiled(); need == "prompt_value" && err == nil && !slices.Contains(a.Needs(), "value") {
 				d.Fail(p, "%s reads prompt_value, but no loss of the stage reads value, so that nothing trains the value head", d.Name(p))
 			}
+			if need == "probed" && s.Curriculum.Block == 0 {
+				d.Fail(p, "%s reads probed, but nothing is drawn of problems before they are chosen; accepted: with curriculum.block, the steps between two fresh passes", d.Name(p))
+			}
 			if strings.HasPrefix(part, numbersPart) && (need == "prompt_chance" || s.ofProblem(need)) {
 				d.Fail(p, "%s reads %s, which belongs to a prompt; accepted: step, steps, progress, chance and states without by", d.Name(p), need)
 			}
@@ -361,6 +377,7 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 		where = "of a program of others"
 	}
 	d.completions(s, at)
+	d.blocks(s, task, at)
 	switch {
 	case c.Candidates > 0 && c.Order == "":
 		fail("candidates", "goes with order, which says which of them come first")
@@ -368,7 +385,7 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 		fail("candidates", "draws new problems in every step: it does not go with weight, share or arms, which are of a list of problems")
 	case c.Candidates > 0 && c.Pool > 0:
 		fail("pool", "is a list of problems; candidates draws new ones in every step: remove one of them")
-	case c.Candidates == 0 && (c.Order == "") != (c.Share == ""):
+	case c.Candidates+c.Block == 0 && (c.Order == "") != (c.Share == ""):
 		fail("share", "and order go together: order says which problems come first, share how many of them are open")
 	case c.Arms != "" && !strings.HasPrefix(c.Arms, "row."):
 		fail("arms", "= %q is not accepted; accepted: a member of the rows, such as row.category", c.Arms)
@@ -397,6 +414,42 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 			if p := at.With("settings").With(name); !slices.Contains(have, name) {
 				d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have, ""))
 			}
+		}
+	}
+}
+
+// blocks checks what a list is sorted by again and again.
+func (d decoder) blocks(s *Stage, task Task, at settings.Path) {
+	c, p := &s.Curriculum, at.With("block")
+	if c.Block == 0 {
+		if p := at.With("probe"); c.Probe > 0 {
+			d.Fail(p, "%s goes with block, the steps between two fresh passes", d.Name(p))
+		}
+		return
+	}
+	if c.Probe == 0 {
+		c.Probe = s.RL.GroupSize
+	}
+	if c.Order == "" {
+		d.Fail(p, "%s goes with order, by which a fresh pass sorts the problems", d.Name(p))
+	}
+	if c.Weight+c.Share+c.Arms != "" || c.Candidates > 0 {
+		d.Fail(p, "%s uses each problem of a list in its turn: it does not go with weight, share, arms or candidates, which draw them", d.Name(p))
+	}
+	if p := at.With("pool"); c.Pool > 0 && c.Pool < s.RL.PromptsPerStep {
+		d.Fail(p, "%s = %d fills no step; accepted: at least prompts_per_step = %d", d.Name(p), c.Pool, s.RL.PromptsPerStep)
+	}
+	for _, other := range []struct {
+		given     bool
+		key, says string
+	}{
+		{s.Sits(), "seats", "in which a prompt would have the mean score of all seats that the policy plays"},
+		{s.Proposes(), "propose", "whose problems the policy writes"},
+		{s.Refill.Tries > 0, "refill.tries", "which draws other prompts in place of some"},
+		{s.Arrives(), "order = \"arrival\"", "which takes groups of several steps"},
+	} {
+		if other.given {
+			d.Fail(p, "%s does not go with %s, %s", d.Name(p), other.key, other.says)
 		}
 	}
 }
@@ -624,7 +677,7 @@ func (d decoder) beforeFaults(err error, at settings.Path) {
 	inside.Part = ""
 	known := ""
 	if inside.Near == "" && strings.HasPrefix(inside.Text, "unknown name") {
-		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since, prompt_value"
+		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since, prompt_value, probed"
 	}
 	d.Fail(p, "%s: %v%s", d.Name(p), &inside, known)
 }

@@ -172,6 +172,28 @@ func TestTeachers(t *testing.T) {
 	}
 }
 
+// TestBlocks: a list is used from its easiest problem on, of which fresh passes tell; a run that is resumed within a
+// block goes on in it. With a lag the policy of an earlier step sorts.
+func TestBlocks(t *testing.T) {
+	for _, lag := range []string{"0", "1"} {
+		dir := resumed(t, `stage.rl.curriculum={pool = 13, block = 2, probe = 3, order = "-probed"}`, "stage.rl.lag="+lag, "stage.rl.reward=tokens")
+		seen := map[string]int{}
+		for _, line := range completionLines(t, dir) {
+			seen[line.Prompt] = line.Step
+		}
+		if len(seen) != 12 { // three steps of four problems, and the list begins anew
+			t.Errorf("lag %s: %d of 13 problems in four steps of four", lag, len(seen))
+		}
+		for i, row := range metricRows(t, dir, "rollout/tokens") {
+			_, probed := row["curriculum/probed"]
+			extra, _ := row["rollout/extra_tokens"].(float64)
+			if want := i != 1; probed != want || (extra > 0) != want { // before steps 1, 3 and 4
+				t.Errorf("lag %s, step %d: a fresh pass %v with %v tokens", lag, i+1, probed, extra)
+			}
+		}
+	}
+}
+
 // TestNumbers: numbers of a stage follow their formulas.
 func TestNumbers(t *testing.T) {
 	dir := resumed(t, `stage.rl.numbers={lr = "0.01*step", group_size = "if(step <= 2, 2, 4)", prompts_per_step = "floor(linear(2, 4, 1, steps))", max_completion_tokens = "3*step"}`,

@@ -15,7 +15,7 @@ import (
 
 // byArrival learns from the groups that are there first.
 type byArrival struct {
-	plan     func(Position) (Plan, error) // by the weights of now
+	plan     func(context.Context, Position) (Plan, error) // by the weights of now
 	drawer   *drawer
 	schedule *Schedule  // that the steps follow as far as it goes; nil: none
 	plans    []Plan     // of the steps that are not learned from, the next one first
@@ -49,7 +49,7 @@ func (q *byArrival) Next(ctx context.Context, at Position, t *waits) (Drawn, err
 		t.spans = t.waited
 	}()
 	for n := len(q.plans); n <= whole.Lag && at.Step+n < whole.RL.Steps; n++ {
-		if err := q.askFor(Position{at.Stage, at.Step + n, at.Total + n}); err != nil {
+		if err := q.askFor(ctx, Position{at.Stage, at.Step + n, at.Total + n}); err != nil {
 			return Drawn{}, err
 		}
 	}
@@ -79,8 +79,8 @@ func (q *byArrival) Next(ctx context.Context, at Position, t *waits) (Drawn, err
 func (q *byArrival) Collect(context.Context, *waits) error { return nil }
 
 // askFor adds the groups of a step.
-func (q *byArrival) askFor(at Position) error {
-	p, err := q.plan(at)
+func (q *byArrival) askFor(ctx context.Context, at Position) error {
+	p, err := q.plan(ctx, at)
 	if err != nil {
 		return err
 	}

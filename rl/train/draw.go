@@ -92,7 +92,7 @@ func (d *drawer) requests(p Plan) ([]rollout.Start, []rollout.Request, error) {
 // whose keep is false, for the number of tries that it allows; after them the step has fewer
 // groups. If keep is false for every group, those of the first draw are the step.
 func (d *drawer) draw(ctx context.Context, p Plan) (Drawn, error) {
-	out := Drawn{Plan: p}
+	out := Drawn{Plan: p, Extra: p.Probed}
 	first, err := d.collect(ctx, &out, 0, p.Problems)
 	if err != nil {
 		return out, err

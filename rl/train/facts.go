@@ -64,6 +64,7 @@ var suppliers = []supplier{
 	{fact: "prompt_chance", known: posed, columns: one(promptChance)},
 	{fact: "prompt_value", known: posed, columns: one(promptValues)},
 	{fact: algo.AngleFact + "(", known: posed, columns: one(posedAngles)},
+	{fact: "probed", known: posed, columns: one(probedScores)},
 	ofRecord("seen"), ofRecord("solved"), ofRecord("last_solved"), ofRecord("steps_since"),
 
 	{fact: "prompt_tokens", known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) {
@@ -188,6 +189,7 @@ type facts struct {
 	judges  map[string]*judge.Judge // of steps, by the facts that tell what they say
 	prompts *prompts.Renderer
 	record  *Record
+	probed  map[string]float64 // mean scores of the last fresh pass over prompts, by [keyOf]
 	models  models
 }
 
@@ -534,6 +536,19 @@ func promptChance(x subject, _ string) (formula.Column, error) {
 	c := formula.Column{Level: formula.Group}
 	for i := range x.problems {
 		c.V = append(c.V, random.At(x.recipe.Seed, random.Stream(random.Setting, x.index), uint64(x.at.Step)<<32|uint64(i)).Unit())
+	}
+	return c, nil
+}
+
+// probedScores are what the last fresh pass found.
+func probedScores(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Group, Why: map[int]string{}}
+	for i, p := range x.problems {
+		score, there := x.probed[keyOf(p)]
+		if !there {
+			score, c.Why[i] = math.NaN(), "probed: no completion of the prompt was scored in a fresh pass"
+		}
+		c.V = append(c.V, score)
 	}
 	return c, nil
 }

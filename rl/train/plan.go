@@ -24,6 +24,7 @@ type planner struct {
 	listed  []prompts.Candidate           // that the curriculum chooses among; nil: none
 	kept    map[string][]formula.Column   // of listed, see subject
 	teacher teacher                       // of the curriculum, if it has one
+	blocks  blocks                        // of listed, if the curriculum has them
 }
 
 func newPlanner(p Parts, f *facts) (*planner, error) {
@@ -68,6 +69,7 @@ func (l *planner) plan(at Position, version, replay int) (Plan, error) {
 		}
 		return slices.Concat(made, problems), err
 	}
+	p.Probed = l.blocks.tokensAt(at)
 	p.Problems, err = p.more(0, p.stage.RL.PromptsPerStep-p.Stored)
 	if err == nil && l.whole.Curriculum.Completions != "" {
 		if p.Sizes, err = l.sizes(at, p.stage, p.Problems); err == nil {
@@ -141,6 +143,8 @@ func (l *planner) problems(at Position, st *recipe.Stage, row metrics.Row) (func
 	switch {
 	case len(l.whole.Curriculum.Settings) > 0:
 		return l.bySettings(at, st, row)
+	case l.whole.Curriculum.Block > 0:
+		return l.byBlock(at, row), nil
 	case l.whole.Lists():
 		return l.byWeight(at, st, row)
 	case len(l.whole.Curriculum.Teacher.Space) > 0:

@@ -58,7 +58,7 @@ func timesOf(tokens int, step time.Duration) metrics.Row {
 
 // inTurn learns from the steps in their order. A step is drawn lag steps before it is learned from.
 type inTurn struct {
-	plan   func(Position) (Plan, error) // by the weights of now
+	plan   func(context.Context, Position) (Plan, error) // by the weights of now
 	drawer *drawer
 	open   []Drawn // the next to learn from first
 	begun  *Plan   // what workers have begun with, from Next to Collect
@@ -99,7 +99,7 @@ func (q *inTurn) Collect(ctx context.Context, t *waits) error {
 func (q *inTurn) begin(ctx context.Context, at Position, early bool, t *waits) (Plan, error) {
 	t.since = time.Now()
 	defer func() { t.waited += time.Since(t.since) }()
-	p, err := q.plan(at)
+	p, err := q.plan(ctx, at)
 	if err == nil && early {
 		err = q.drawer.begin(ctx, p)
 	}

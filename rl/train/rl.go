@@ -51,7 +51,10 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: %w", s.whole.Name, err)
 	}
-	plan := func(at Position) (Plan, error) {
+	plan := func(ctx context.Context, at Position) (Plan, error) {
+		if err := s.planner.pass(ctx, at, d.probe); err != nil {
+			return Plan{}, err
+		}
 		return s.planner.plan(at, f.models.Version(), len(s.replay.groups))
 	}
 	s.drawer, s.queue = d, &inTurn{plan: plan, drawer: d}

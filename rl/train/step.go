@@ -23,6 +23,7 @@ type Plan struct {
 	Metrics  metrics.Row        // of the time before sampling
 	Problems []verify.Problem   `json:"-"` // of the first draw
 	Sizes    []int              `json:"-"` // completions of each; nil: the same number of all
+	Probed   int                `json:"-"` // tokens of a fresh pass before the step
 
 	stage *recipe.Stage                              // with the numbers
 	more  func(try, n int) ([]verify.Problem, error) // problems of the draws after the first

@@ -3,7 +3,6 @@ package train
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -135,21 +134,4 @@ func (l *planner) note(cs []Completion) error {
 		from = to
 	}
 	return nil
-}
-
-// Save implements cast.Keeper.
-func (l *planner) Save() (map[string]func(io.Writer) error, error) {
-	if len(l.whole.Curriculum.Teacher.Space) == 0 {
-		return nil, nil
-	}
-	return map[string]func(io.Writer) error{teacherFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(l.teacher) }}, nil
-}
-
-// Load implements cast.Keeper.
-func (l *planner) Load(dir string) error {
-	if len(l.whole.Curriculum.Teacher.Space) == 0 {
-		return nil
-	}
-	l.teacher = teacher{}
-	return readJSON(dir, teacherFile, &l.teacher)
 }
