@@ -37,7 +37,8 @@ to a threshold: the mean, the spread over seeds, and the gain over the first rec
 95 % interval on the same seeds and held-out problems. Writes compare.html with curves,
 compare.md, compare.json, compare.csv, compare.tex and the run folders into --out.
 
-A recipe is the name of a preset, or a file. Changes may follow it after semicolons. A name in
+A recipe is the name of a preset, or a file. Changes may follow it after semicolons; a value that
+has semicolons itself stands in quotes, as in 'NAME; stage.rl.reward="x = task/2; x"'. A name in
 front, as in "NAME = RECIPE", is used in tables and folders.
 
 The stages before the first that learns from rewards, trains another model, or makes rows that
@@ -167,8 +168,11 @@ func (t *contest) again(err error) {
 // enter reads the recipes and refuses those that cannot start from the same weights.
 func (t *contest) enter(args, sets []string) error {
 	for i, arg := range args {
-		parts := strings.Split(arg, ";")
-		label, source, named := strings.Cut(parts[0], "=")
+		entered, changes, err := recipe.SplitSets(arg)
+		if err != nil {
+			return usage(err)
+		}
+		label, source, named := strings.Cut(entered, "=")
 		if !named {
 			source = label
 			if strings.HasSuffix(source, ".toml") {
@@ -179,10 +183,7 @@ func (t *contest) enter(args, sets []string) error {
 		if named && a.label == "" {
 			return usagef("%q has no name before =", arg)
 		}
-		for _, change := range parts[1:] {
-			if change = strings.TrimSpace(change); change == "" {
-				continue
-			}
+		for _, change := range changes {
 			a.sets = append(a.sets, change)
 			if path, value, _ := strings.Cut(change, "="); !named {
 				a.label += " " + path[strings.LastIndex(path, ".")+1:] + "=" + value
@@ -192,7 +193,6 @@ func (t *contest) enter(args, sets []string) error {
 		if err := recipeCatalogue.checkFile(a.source); err != nil {
 			return err
 		}
-		var err error
 		if a.recipe, err = recipe.Load(a.source, a.sets); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (t *contest) enter(args, sets []string) error {
 		if a.learns == len(a.recipe.Stages) {
 			return fmt.Errorf("%w: %s has no stage that learns from rewards", lines.ErrInput, a.label)
 		}
-		if rl := a.recipe.Stages[a.learns].RL; t.shared && t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
+		if rl := a.recipe.Stages[a.learns].RL; t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
 			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
 		}
 		a.learns = beforeFirst(a.recipe.Stages, a.learns)
@@ -307,7 +307,7 @@ func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
 			if err != nil {
 				return nil, err
 			}
-			if first := trial.Tokens[0]; t.shared && t.budget > 0 && first > float64(t.budget) {
+			if first := trial.Tokens[0]; t.budget > 0 && first > float64(t.budget) {
 				return nil, noStep(a.label, first, t.budget)
 			}
 			arms[i].Trials = append(arms[i].Trials, trial)

@@ -50,7 +50,7 @@ func TestDueNamed(t *testing.T) {
 }
 
 // TestOwnStarts: with starts of their own two sides may begin otherwise, with as many demonstrations;
-// another task, other demonstrations and, of an expectation, a budget that no step fits are refused.
+// another task, other demonstrations and a budget that no step fits are refused.
 func TestOwnStarts(t *testing.T) {
 	for _, c := range []struct {
 		own    bool
@@ -69,7 +69,7 @@ func TestOwnStarts(t *testing.T) {
 		{false, 255, "raft", "the first step of chain-sum-tiny samples 256 tokens or more, and the budget is 255: no step fits"},
 		{false, 256, "raft", ""},
 	} {
-		of := contest{shared: true, own: c.own, budget: c.budget}
+		of := contest{own: c.own, budget: c.budget}
 		err := of.enter([]string{"chain-sum-tiny", c.other}, nil)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s with budget %d: %v, want %q", c.other, c.budget, err, c.want)

@@ -83,12 +83,9 @@ func told(t *testing.T, all []Measured, name string, e presets.Expect) []string 
 		if !m.Of(Measured{Recipe: name, Metric: e.Metric, Than: e.Than, Direction: e.Direction}) {
 			continue
 		}
-		control, changes, _ := strings.Cut(e.Than, ";")
-		var sets []string
-		for set := range strings.SplitSeq(changes, ";") {
-			if set = strings.TrimSpace(set); set != "" {
-				sets = append(sets, set)
-			}
+		control, sets, err := recipe.SplitSets(e.Than)
+		if err != nil {
+			t.Fatal(err)
 		}
 		own, err := recipe.Load(name, nil)
 		if err != nil {
@@ -96,7 +93,7 @@ func told(t *testing.T, all []Measured, name string, e presets.Expect) []string 
 		}
 		other := own
 		if control != recipe.ThanStart {
-			if other, err = recipe.Load(strings.TrimSpace(control), sets); err != nil {
+			if other, err = recipe.Load(control, sets); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
@@ -18,7 +21,8 @@ type Expectation struct {
 	Metric string `toml:"metric"`
 
 	// the control: another recipe of the program, with changes after semicolons, such as
-	// "countdown-tiny; stage.rl.steps=60"; or start, the model before it learns from rewards
+	// "countdown-tiny; stage.rl.steps=60"; a value that has semicolons stands in quotes, as in
+	// 'raft; stage.rl.reward="half = task/2; half"'; or start, the model before it learns from rewards
 	Than string `toml:"than"`
 
 	// what both begin with: the same start, trained by the stages of the control before the first that
@@ -60,10 +64,11 @@ func (d decoder) expectations(r *Recipe) {
 			}
 			d.Fail(at.With("metric"), "%s = %q is not a metric%s", d.Name(at.With("metric")), e.Metric, settings.DidYouMean(e.Metric, names, "rlzero metrics lists them all"))
 		}
-		name, changes, changed := strings.Cut(e.Than, ";")
-		name = strings.TrimSpace(name)
+		name, sets, err := SplitSets(e.Than)
 		_, there := presets.Find(name)
 		switch {
+		case err != nil:
+			d.Fail(at.With("than"), "%s: %v", d.Name(at.With("than")), err)
 		case e.Than == "":
 			d.Fail(at, "%s has no control: than = the name of a recipe, such as countdown-tiny, or start, the model before it learns from rewards", d.Name(at))
 		case e.Than == ThanStart && e.Start == StartOwn:
@@ -71,10 +76,44 @@ func (d decoder) expectations(r *Recipe) {
 		case e.Than == ThanStart:
 		case !there:
 			d.Fail(at.With("than"), "%s = %q is not a recipe of the program%s", d.Name(at.With("than")), name, settings.DidYouMean(name, presets.Names(), "rlzero recipes lists them all"))
-		case name == r.Name && (!changed || strings.TrimSpace(changes) == ""):
+		case name == r.Name && len(sets) == 0:
 			d.Fail(at.With("than"), "%s = %q is the recipe itself; write what the control does otherwise after a semicolon", d.Name(at.With("than")), e.Than)
 		}
 	}
+}
+
+// SplitSets takes a recipe and its changes apart, which stand after semicolons: each as --set takes it, KEY=VALUE. A
+// semicolon between quotes is a part of the value; they are those of TOML, with escapes between double ones. The error
+// says where a quote is open.
+func SplitSets(text string) (source string, sets []string, err error) {
+	source, rest, _ := strings.Cut(text, ";")
+	add := func(set string) {
+		if set = strings.TrimSpace(set); set != "" {
+			sets = append(sets, set)
+		}
+	}
+	from, open := 0, -1 // of the set, and of the quote within it
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case open >= 0 && c == '\\' && rest[open] == '"':
+			i++
+		case open >= 0:
+			if c == rest[open] {
+				open = -1
+			}
+		case c == '"' || c == '\'':
+			open = i
+		case c == ';':
+			add(rest[from:i])
+			from = i + 1
+		}
+	}
+	if open >= 0 {
+		at := len(text) - len(rest) + open
+		return "", nil, hint.With(fmt.Errorf("the quote %c in column %d of %s is not closed", rest[open], utf8.RuneCountInString(text[:at])+1, terminal.Quote(text)), "close it; a quote within a value stands between quotes of the other kind")
+	}
+	add(rest[from:])
+	return strings.TrimSpace(source), sets, nil
 }
 
 // Hash tells recipes apart by all that they say but what people read: name, about, paper, systems
