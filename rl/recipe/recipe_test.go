@@ -76,7 +76,7 @@ func listsGiven(s *Stage) {
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	candidates, taught, crowned, sft := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindSFT}
-	crowned.Best.Every, crowned.Trains, crowned.Truth = 4, "twin", "task"
+	crowned.Best.Every, crowned.Trains, crowned.Truth, crowned.Curriculum.Block = 4, "twin", "task", 2
 	crowned.Seats = map[string]any{"second": "twin"}
 	crowned.Propose, sft.Propose = Propose{Say: "x"}, Propose{Say: "x"}
 	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}

@@ -26,6 +26,7 @@ func TestRunFacts(t *testing.T) {
 		}
 	}
 	delete(supplied, "prompt_chance") // before sampling alone
+	delete(supplied, "probed")
 	var facts []string
 	for _, f := range slices.Concat(algo.RunFacts(), algo.StaleFacts(), algo.TurnFacts(), algo.TreeFacts(), algo.AngleFacts(), algo.PathFacts(), []formula.Fact{algo.ScoreFact(), algo.LabelFact()}) {
 		facts = append(facts, f.Name)
