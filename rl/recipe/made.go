@@ -347,14 +347,27 @@ func (r *Recipe) Writers() []Writing {
 			if m.By == "" {
 				continue
 			}
-			shown := 1
-			if m.Each == "pair" {
-				shown = 2
-			}
-			out = append(out, Writing{m.By, r.Task.MaxPromptTokens + shown*r.MaxDrawn(st) + len(m.Say) + m.MaxTokens})
+			out = append(out, Writing{m.By, r.askedTokens(st, m.Say) + m.MaxTokens})
 		}
 	}
 	return out
+}
+
+// askedTokens is how many tokens a text with names in braces has at most: a token for each byte of its own, and for a name
+// what a completion may have, or a prompt.
+func (r *Recipe) askedTokens(st *Stage, text string) (n int) {
+	pieces, _ := braces.Parse(text, "name") // what is wrong is told where the stage is read
+	for _, p := range pieces {
+		switch {
+		case !p.Braced:
+			n += len(p.Text)
+		case slices.Contains([]string{"completion", "extracted", "best", "worst"}, p.Text):
+			n += r.MaxDrawn(st)
+		default:
+			n += r.Task.MaxPromptTokens
+		}
+	}
+	return n
 }
 
 // writtenBy are the models that write for rows in a stage.

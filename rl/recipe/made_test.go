@@ -178,3 +178,21 @@ make = [{rows = "failed", row = {question = "{said}"}, say = "x", by = "policy",
 		t.Errorf("imitation of made rows without a length: %v", err)
 	}
 }
+
+// TestAskedTokens: what a model is asked has room for its own bytes and, for each name, for what stands there.
+func TestAskedTokens(t *testing.T) {
+	for say, want := range map[string]func(prompt, drawn int) int{
+		"{question}":             func(prompt, _ int) int { return prompt },
+		">{question}":            func(prompt, _ int) int { return 1 + prompt },
+		"{{{completion} {row.a}": func(prompt, drawn int) int { return 2 + drawn + prompt },
+	} {
+		r, err := Load("countdown-tiny", []string{`stage.rl.make=[{rows = "a", by = "policy", say = "` + say + `", max_tokens = 7, row = {question = "{said}"}}]`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &r.Stages[len(r.Stages)-1]
+		if w := r.Writers(); len(w) != 1 || w[0].Room != want(r.Task.MaxPromptTokens, r.MaxDrawn(st))+7 {
+			t.Errorf("%s: %+v", say, w)
+		}
+	}
+}
