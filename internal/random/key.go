@@ -16,6 +16,9 @@ func (k Key) Seed(run uint64) uint64 {
 }
 
 // Dice are what is random in the completion's episode, for a run's seed: of its [World], or of a [Player].
-func (k Key) Dice(run uint64, of Purpose) *Rand {
-	return At(k.Seed(run), Stream(of, k.Stage), uint64(k.Stream))
+func (k Key) Dice(run uint64, of Purpose) *Rand { return k.DiceBy(k.Seed(run), of) }
+
+// DiceBy are the same for what Seed returns for that run: whoever draws a completion knows no more.
+func (k Key) DiceBy(seed uint64, of Purpose) *Rand {
+	return At(seed, Stream(of, k.Stage), uint64(k.Stream))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -13,14 +14,19 @@ import (
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // Worker is a copy of the policy that samples for it, on a device of its own.
 type Worker struct {
 	model  *model.Model
 	engine *sample.Engine
+	plays  *rollout.Episodes // of the run's world; nil: it has none that can be played here
 }
 
 // Spec is what the workers of a run have to know about its policy: everything that a copy of the
@@ -31,7 +37,9 @@ type Spec struct {
 	positions int
 	engine    sample.Options
 	base      baseOf
-	seed      uint64 // of the recipe: an adapter's base may be a fresh model
+	seed      uint64         // of the recipe: an adapter's base may be a fresh model
+	world     tasks.Episodic // that is played anywhere; nil: there is none
+	style     prompts.Style  // of its prompts
 }
 
 // baseOf says where the weights come from that no version has.
@@ -49,6 +57,9 @@ func SpecOf(r *recipe.Recipe, folder string) (Spec, error) {
 	b, err := read(r, folder)
 	sizes := sizesOf(r)
 	s := Spec{model: b, positions: sizes.positions, engine: sizes.engine, seed: r.Seed}
+	if s.world = r.Task.Episodic(); s.world != nil {
+		s.style = resolve.Style(r)
+	}
 	switch {
 	case b.adapter == nil:
 	case folder == "":
@@ -72,6 +83,17 @@ type specLine struct {
 	StepRows  int             `json:"step_rows"`
 	Keeps     bool            `json:"keeps,omitempty"`  // what turns read again
 	Guides    bool            `json:"guides,omitempty"` // what completions may begin with
+	World     *worldLine      `json:"world,omitempty"`
+}
+
+// worldLine is a task that is played in turns, and how its prompts are written.
+type worldLine struct {
+	Task      string          `json:"task"`
+	Settings  json.RawMessage `json:"settings"`
+	Form      string          `json:"form"`
+	System    string          `json:"system,omitempty"`
+	Variables map[string]any  `json:"template_vars,omitempty"`
+	Control   bool            `json:"allow_control,omitempty"`
 }
 
 // MarshalJSON writes a spec for another machine.
@@ -82,6 +104,11 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	}
 	line := specLine{Config: files["config.json"], Tokenizer: files["tokenizer.json"], Base: s.base, Seed: s.seed,
 		Positions: s.positions, Sequences: s.engine.Sequences, Context: s.engine.Context, StepRows: s.engine.StepRows, Keeps: s.engine.Prefixes > 0, Guides: s.engine.Guides}
+	if s.world != nil {
+		if line.World, err = lineOf(s.world, s.style); err != nil {
+			return nil, err
+		}
+	}
 	if a := s.model.adapter; a != nil {
 		own := *a
 		own.Base = "" // a path of the trainer's machine
@@ -125,7 +152,34 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	if line.Keeps {
 		s.engine.Prefixes = sample.EveryPage
 	}
+	if line.World != nil {
+		if s.world, err = line.World.open(); err != nil {
+			return fmt.Errorf("world: %w", err)
+		}
+		s.style = prompts.Style{Form: line.World.Form, System: line.World.System, Task: s.world, Options: chat.Options{Variables: line.World.Variables, AllowControl: line.World.Control}}
+	}
 	return nil
+}
+
+func lineOf(world tasks.Episodic, style prompts.Style) (*worldLine, error) {
+	own, err := json.Marshal(world)
+	return &worldLine{world.Name(), own, style.Form, style.System, style.Variables, style.AllowControl}, err
+}
+
+// open makes the task.
+func (w *worldLine) open() (tasks.Episodic, error) {
+	task, err := tasks.New(w.Task)
+	if err != nil {
+		return nil, err
+	}
+	played, can := task.(tasks.Episodic)
+	if !can {
+		return nil, fmt.Errorf("task %s is not played in turns", w.Task)
+	}
+	if err := json.Unmarshal(w.Settings, played); err != nil {
+		return nil, err
+	}
+	return played, played.Validate()
 }
 
 // maxSize is above each size of a sampler in a spec: products of them do not overflow.
@@ -154,7 +208,13 @@ func (s Spec) Open(folder string, dev gpu.Device) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.engine, err = sample.NewEngine(w.model, s.engine); err != nil {
+	w.engine, err = sample.NewEngine(w.model, s.engine)
+	if err == nil && s.world != nil {
+		var renderer *prompts.Renderer
+		renderer, err = prompts.NewRenderer(b.tokenizer, b.config.EOS, s.style)
+		w.plays = &rollout.Episodes{World: s.world, Renderer: renderer}
+	}
+	if err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -199,8 +259,22 @@ func (w *Worker) Load(weights []byte) error {
 // Sample draws completions. seed is that of the generator, and of the requests' keys the
 // streams alone count.
 func (w *Worker) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
-	s := Sampler{Engine: w.engine, Seed: func(random.Key) uint64 { return seed }}
-	return s.Sample(ctx, requests)
+	return w.sampler(seed).Sample(ctx, requests)
+}
+
+func (w *Worker) sampler(seed uint64) *Sampler {
+	return &Sampler{Engine: w.engine, Seed: func(random.Key) uint64 { return seed }}
+}
+
+// Play plays the episodes that requests begin, in the run's world, as [rollout.Episodes.Ahead] returns them. Of the
+// requests' keys the streams and stages alone count.
+func (w *Worker) Play(ctx context.Context, requests []rollout.Request, seed uint64) ([][][]rollout.Segment, error) {
+	if w.plays == nil {
+		return nil, errors.New("episodes of a world that this worker does not know")
+	}
+	plays := *w.plays
+	plays.Dice = func(k random.Key, of random.Purpose) *random.Rand { return k.DiceBy(seed, of) }
+	return plays.Ahead(ctx, w.sampler(seed), requests)
 }
 
 // Close frees the device memory.

@@ -160,12 +160,12 @@ func repeatItem(c *cli.Context, file string) error {
 	}
 	ctx, done := interruptible(c)
 	defer done()
-	drawn, err := engine.Sample(ctx, item.Requests(), item.Seed)
+	drawn, err := fleet.Draw(ctx, item, engine)
 	if err != nil {
 		return err
 	}
 	d.show(c, item.ID().String(), cardOf(dev.Caps()))
-	return d.compare(c, item, fleet.Result{Item: item.ID(), Completions: drawn})
+	return d.compare(c, item, drawn)
 }
 
 // show tells why an item is disputed, and what the machines are.

@@ -125,6 +125,38 @@ func TestWorkersOfGames(t *testing.T) {
 	}
 }
 
+// aheadText is shown where workers play whole episodes.
+const aheadText = " turns of episodes were drawn ahead"
+
+// TestWorkersOfEpisodes: a run of episodes has the same logs whoever plays them: one machine, or 1, 2 or 5 workers that
+// play them whole, also drawn ahead, and as drafts.
+func TestWorkersOfEpisodes(t *testing.T) {
+	for _, lag := range []string{"0", "1"} {
+		want := ""
+		for _, flags := range [][]string{nil, {"--workers", "local:1", "--audit", "0.5"}, {"--workers", "local:2", "--workers-mode", "draft"}, {"--workers", "local:5"}} {
+			if testing.Short() && flags != nil && flags[1] != "local:2" {
+				continue
+			}
+			dir := filepath.Join(t.TempDir(), "run")
+			args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
+			for _, set := range append(slices.Clone(tinyRun), "stage.rl.lag="+lag, "stage.rl.algorithm.weight=tis", "stage.rl.steps=3", "task.settings.size=7", "task.settings.turns=3") {
+				args = append(args, "--set", set)
+			}
+			code, _, stderr := rlzero(t, append(args, "guess-tiny")...)
+			if code != 0 || strings.Contains(stderr, aheadText) != (flags != nil) || strings.Contains(stderr, "refused:") {
+				t.Fatalf("lag %s, %v: exit code %d, %s", lag, flags, code, stderr)
+			}
+			got := logsOf(t, dir)
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Errorf("lag %s, %v: the run has other bytes", lag, flags)
+			}
+		}
+	}
+}
+
 // coresBackend has one device, which names the arithmetic of matrix cores.
 type coresBackend struct{}
 
@@ -273,10 +305,11 @@ var firstStep = regexp.MustCompile(`^rl +1/`)
 // worker leaves when it is complete.
 func TestNATS(t *testing.T) {
 	logs := map[string]string{} // of the run without workers
-	for _, c := range []struct{ mode, set string }{{"", "seed=1"}, {"exact", "seed=1"}, {"draft", "seed=1"}, {"", "model.lora.rank=3"}, {"exact", "model.lora.rank=3"}} {
+	for _, c := range []struct{ mode, set, recipe string }{{"", "seed=1", "countdown-short"}, {"exact", "seed=1", "countdown-short"}, {"draft", "seed=1", "countdown-short"}, {"", "model.lora.rank=3", "countdown-short"}, {"exact", "model.lora.rank=3", "countdown-short"},
+		{"", "task.settings.recap=true", "guess-tiny"}, {"exact", "task.settings.recap=true", "guess-tiny"}} {
 		mode := c.mode
 		dir := filepath.Join(t.TempDir(), "run")
-		args := []string{"rlzero", "train", "--device", "ref", "--run", dir, "countdown-short"}
+		args := []string{"rlzero", "train", "--device", "ref", "--run", dir, c.recipe}
 		for _, set := range append(slices.Clone(tinyRun), "stage.rl.steps=4", c.set) {
 			args = append(args, "--set", set)
 		}
@@ -305,7 +338,7 @@ func TestNATS(t *testing.T) {
 			if code := <-ended; code != 0 || !strings.HasSuffix(told.String(), "the run is complete\n") {
 				t.Errorf("%s: the worker's exit code is %d: %s", mode, code, told.String())
 			}
-			if !answered.MatchString(l.String()) {
+			if !answered.MatchString(l.String()) || (c.recipe == "guess-tiny") != strings.Contains(l.String(), aheadText) {
 				t.Errorf("%s: %s", mode, l.String())
 			}
 		}

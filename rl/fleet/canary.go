@@ -52,7 +52,7 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 		key := first.Key
 		key.Stream = canaryStream + uint32(i)
 		j.requests = append(j.requests, rollout.Request{Prompt: r.Prompt, N: 1, Params: first.Params, Key: key})
-		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, key.Stream, 1})
+		j.item.Prompts = append(j.item.Prompts, Prompt{IDs: r.Prompt, Stream: key.Stream, N: 1})
 	}
 	j.data = j.item.Encode()
 	f.trust.test(j)
@@ -87,7 +87,7 @@ func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Re
 			return err
 		}
 		if was != classNear && f.opt.Mode == Exact {
-			f.note("worker %s computes almost what this device computes (%v): its completions are drafts, which are checked", worker, Result{j.item.ID(), r.Completions}.Differs(Result{Completions: j.done}))
+			f.note("worker %s computes almost what this device computes (%v): its completions are drafts, which are checked", worker, Result{Item: j.item.ID(), Completions: r.Completions}.Differs(Result{Completions: j.done}))
 		}
 	default:
 		return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))

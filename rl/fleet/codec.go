@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -12,18 +13,23 @@ import (
 	"github.com/rlzero/rlzero/internal/packed"
 	"github.com/rlzero/rlzero/rl/fleet/verdict"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // Encodings begin with a mark of four bytes, of which the last is the version. All numbers
 // are little-endian and of fixed width: there is one encoding of a value, as an id needs.
 //
-//	item    "RZI\2", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
+//	item    "RZI\3", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
 //	        stop texts u32; each: bytes u32, UTF-8..., stop ids u32, ids u32...,
-//	        without u32, ids u32..., prompts u32; each: stream u32, n u32, tokens u32, ids u32...
-//	result  "RZR\1", item [32], prompts u32; each: completions u32; each: stop u8, tokens u32,
-//	        ids u32..., log-probs f32..., entropies f32...; SHA-256 of all before [32]
+//	        without u32, ids u32..., prompts u32; each: stream u32, n u32, tokens u32, ids u32...;
+//	        plays u32 (0 or 1); if it does: stage u32, turns u32, tokens u32, and for each
+//	        prompt its row as a text
+//	result  "RZR\1", item [32], prompts u32; each: completions u32; each: a turn, and if the item
+//	        plays: turns u32; each: tokens u32, ids u32... that were read before it, a turn;
+//	        SHA-256 of all before [32]
+//	turn    stop u8, tokens u32, ids u32..., log-probs f32..., entropies f32...
 const (
-	itemMark   = "RZI\x02"
+	itemMark   = "RZI\x03"
 	resultMark = "RZR\x01"
 )
 
@@ -59,6 +65,15 @@ func (i Item) Encode() []byte {
 		b = le.AppendUint32(b, uint32(q.N))
 		b = appendIDs(b, q.IDs)
 	}
+	if i.Plays == nil {
+		return le.AppendUint32(b, 0)
+	}
+	for _, x := range []int{1, i.Plays.Stage, i.Plays.Turns, i.Plays.Tokens} {
+		b = le.AppendUint32(b, uint32(x))
+	}
+	for _, q := range i.Prompts {
+		b = packed.AppendText(b, q.Row)
+	}
 	return b
 }
 
@@ -81,8 +96,24 @@ func DecodeItem(data []byte) (Item, error) {
 	for range r.Count(12) {
 		i.Prompts = append(i.Prompts, Prompt{Stream: r.U32(), N: int(r.U32()), IDs: ids(&r, r.Count(4))})
 	}
+	switch plays := r.U32(); {
+	case plays > 1:
+		return Item{}, fmt.Errorf("an item that plays %d; accepted: 0 or 1", plays)
+	case plays == 1:
+		i.Plays = &Plays{Stage: int(r.U32()), Turns: int(r.U32()), Tokens: int(r.U32())}
+		for k := range i.Prompts {
+			i.Prompts[k].Row = slices.Clone(r.Take(r.Count(1)))
+		}
+	}
 	if err := r.End(); err != nil {
 		return Item{}, err
+	}
+	if i.Plays != nil {
+		for k, p := range i.Prompts {
+			if err := json.Unmarshal(p.Row, &verify.Problem{}); err != nil {
+				return Item{}, fmt.Errorf("prompt %d: its row: %w", k+1, err)
+			}
+		}
 	}
 	n := uint64(0)
 	for _, p := range i.Prompts {
@@ -99,20 +130,33 @@ func (r Result) Encode() []byte {
 	le := binary.LittleEndian
 	b := append([]byte(resultMark), r.Item[:]...)
 	b = le.AppendUint32(b, uint32(len(r.Completions)))
-	for _, group := range r.Completions {
+	for k, group := range r.Completions {
 		b = le.AppendUint32(b, uint32(len(group)))
-		for _, s := range group {
-			b = append(b, byte(slices.Index(stops, s.Stop)))
-			b = appendIDs(b, s.IDs)
-			for _, column := range [][]float32{s.Logprob, s.Entropy} {
-				for _, x := range column {
-					b = le.AppendUint32(b, math.Float32bits(x))
-				}
+		for j, s := range group {
+			b = appendTurn(b, s)
+			if r.Later == nil {
+				continue
+			}
+			later := r.Later[k][j]
+			b = le.AppendUint32(b, uint32(len(later)/2))
+			for n := 0; n+1 < len(later); n += 2 {
+				b = appendTurn(appendIDs(b, later[n].IDs), later[n+1])
 			}
 		}
 	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
+}
+
+func appendTurn(b []byte, s rollout.Segment) []byte {
+	b = append(b, byte(slices.Index(stops, s.Stop)))
+	b = appendIDs(b, s.IDs)
+	for _, column := range [][]float32{s.Logprob, s.Entropy} {
+		for _, x := range column {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+	}
+	return b
 }
 
 // answered is the item that a result, or an answer about verdicts, says it answers.
@@ -138,6 +182,9 @@ func (i Item) MaxResultBytes() int {
 	n := float64(len(resultMark) + 2*sha256.Size + 4) // whole numbers, which cannot overflow
 	for _, p := range i.Prompts {
 		n += 4 + float64(p.N)*(5+12*float64(i.Params.MaxTokens))
+		if i.Plays != nil {
+			n += float64(p.N) * (4 + 9*float64(i.Plays.Turns) + 12*float64(i.Plays.Tokens))
+		}
 	}
 	return int(min(n, maxResultBytes))
 }
@@ -181,21 +228,47 @@ func (i Item) decodeResult(data []byte) (Result, error) {
 			return Result{}, fmt.Errorf("it has %d completions of a prompt; the item asks for %d", n, p.N)
 		}
 		group := make([]rollout.Segment, 0, n)
+		var later [][]rollout.Segment
 		for range n {
-			stop := r.Take(1)
-			if r.Err == nil && int(stop[0]) >= len(stops) {
-				return Result{}, fmt.Errorf("a completion ends for reason %d; accepted: 0 to %d", stop[0], len(stops)-1)
-			}
-			n := r.Count(12)
-			s := rollout.Segment{Author: rollout.Policy, IDs: ids(&r, n), Logprob: f32s(&r, n), Entropy: f32s(&r, n)}
-			if r.Err == nil {
-				s.Stop = stops[stop[0]]
+			s, err := turn(&r)
+			if err != nil {
+				return Result{}, err
 			}
 			group = append(group, s)
+			if i.Plays == nil {
+				continue
+			}
+			episode := []rollout.Segment{}
+			for range r.Count(9) {
+				read := rollout.Segment{Author: rollout.Outside, IDs: ids(&r, r.Count(4))}
+				s, err := turn(&r)
+				if err != nil {
+					return Result{}, err
+				}
+				episode = append(episode, read, s)
+			}
+			later = append(later, episode)
 		}
 		out.Completions = append(out.Completions, group)
+		if i.Plays != nil {
+			out.Later = append(out.Later, later)
+		}
 	}
 	return out, r.End()
+}
+
+// turn reads what was drawn at once.
+func turn(r *packed.Reader) (rollout.Segment, error) {
+	stop := r.Take(1)
+	if r.Err == nil && int(stop[0]) >= len(stops) {
+		return rollout.Segment{}, fmt.Errorf("a completion ends for reason %d; accepted: 0 to %d", stop[0], len(stops)-1)
+	}
+	n := r.Count(12)
+	s := rollout.Segment{Author: rollout.Policy, IDs: ids(r, n), Logprob: f32s(r, n), Entropy: f32s(r, n)}
+	if r.Err == nil {
+		s.Stop = stops[stop[0]]
+	}
+	return s, nil
 }
 
 func appendIDs(b []byte, ids []int) []byte {

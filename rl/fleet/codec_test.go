@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime"
@@ -30,10 +31,74 @@ func someResult(i Item) Result {
 		}
 		return s
 	}
-	return Result{i.ID(), [][]rollout.Segment{
+	return Result{Item: i.ID(), Completions: [][]rollout.Segment{
 		{segment(rollout.EOS, 4, 1), segment(rollout.Length, 7, 8, 9)},
 		{segment(rollout.Text, 65536)},
 	}}
+}
+
+// somePlay is an item that plays, and an answer to it.
+func somePlay() (Item, Result) {
+	i := someItem()
+	i.Plays = &Plays{Stage: 3, Turns: 3, Tokens: 20}
+	for k := range i.Prompts {
+		i.Prompts[k].Row = fmt.Appendf(nil, `{"id":"%d","question":"q","answer":"a"}`, k)
+	}
+	r := someResult(i)
+	read := rollout.Segment{Author: rollout.Outside, IDs: []int{3, 70000}}
+	turn := r.Completions[0][0]
+	r.Later = [][][]rollout.Segment{{{read, turn, read, turn}, {}}, {{read, turn}}}
+	return i, r
+}
+
+// TestCodecPlays: the same of an item that plays, and of its answer.
+func TestCodecPlays(t *testing.T) {
+	i, r := somePlay()
+	back, err := DecodeItem(i.Encode())
+	if err != nil || !reflect.DeepEqual(back, i) {
+		t.Errorf("item %+v, %v", back, err)
+	}
+	got, err := i.decodeResult(r.Encode())
+	if err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("result %+v, %v", got, err)
+	}
+	if n := len(r.Encode()); n > i.MaxResultBytes() {
+		t.Errorf("a result of %d bytes; the largest should have %d", n, i.MaxResultBytes())
+	}
+	seen := map[Digest]bool{i.ID(): true, i.turns().ID(): true}
+	for n, change := range []func(*Item){func(i *Item) { i.Plays.Stage++ }, func(i *Item) { i.Plays.Turns++ }, func(i *Item) { i.Plays.Tokens++ }, func(i *Item) { i.Prompts[1].Row = []byte("{}") }} {
+		i, _ := somePlay()
+		if change(&i); seen[i.ID()] {
+			t.Errorf("change %d has the id of another item", n)
+		}
+		seen[i.ID()] = true
+	}
+	i.Prompts[0].Row = []byte("{")
+	if _, err := DecodeItem(i.Encode()); err == nil || !strings.Contains(err.Error(), "prompt 1: its row") {
+		t.Errorf("a row that is no JSON: %v", err)
+	}
+}
+
+// FuzzDecode: no item and no result breaks the decoders, and what they take is what they write.
+func FuzzDecode(f *testing.F) {
+	plays, played := somePlay()
+	for _, data := range [][]byte{someItem().Encode(), plays.Encode()} {
+		f.Add(data, someResult(someItem()).Encode())
+		f.Add(data, played.Encode())
+	}
+	f.Fuzz(func(t *testing.T, asked, answer []byte) {
+		i, err := DecodeItem(asked)
+		if err == nil && !bytes.Equal(i.Encode(), asked) {
+			t.Errorf("an item is written in another way than it was read")
+		}
+		if err != nil {
+			i = plays
+		}
+		_ = i.Requests()
+		if r, err := i.Decode(answer, math.MaxInt32); err == nil && !bytes.Equal(r.Encode(), answer) {
+			t.Errorf("a result is written in another way than it was read")
+		}
+	})
 }
 
 // TestCodec: what is decoded is what was encoded, and an id changes with everything that

@@ -16,6 +16,8 @@ type Counts struct {
 
 	Verdicts int // by workers, used unchecked
 
+	Ahead int // turns that were answered before they were asked for, as workers played whole episodes
+
 	DraftTokens int // drawn in mode Draft
 	KeptTokens  int // of them, as the workers drew them
 }
@@ -24,6 +26,9 @@ type Counts struct {
 func (c Counts) String() string {
 	text := fmt.Sprintf("workers answered %d items, this process %d; %d checked, %d offered again, %d results dropped, %d workers refused",
 		c.Answered, c.Here, c.Audited, c.Hedged, c.Dropped, c.Refused)
+	if c.Ahead > 0 {
+		text += fmt.Sprintf("; %d turns of episodes were drawn ahead", c.Ahead)
+	}
 	if c.Verdicts > 0 {
 		text += fmt.Sprintf("; %d verdicts are theirs", c.Verdicts)
 	}

@@ -31,10 +31,16 @@ func (f *Fleet) malformed(j *job, d Delivery, err error) Dispute {
 
 // wrong disputes a result that is not what the trainer drew.
 func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dispute {
-	id := j.item.ID()
-	a, b := Result{id, was}, Result{id, right}
-	return Dispute{Worker: worker, Item: j.item, Weights: j.weights, Answer: a.Encode(), Right: b.Encode(),
+	item := j.item.turns()
+	id := item.ID()
+	a, b := Result{Item: id, Completions: was}, Result{Item: id, Completions: right}
+	return Dispute{Worker: worker, Item: item, Weights: j.weights, Answer: a.Encode(), Right: b.Encode(),
 		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has different weights or a different arithmetic", id, a.Differs(b))}
+}
+
+// otherwise disputes an episode that goes on in another way when it is played here.
+func (f *Fleet) otherwise(a *ahead, why string) Dispute {
+	return Dispute{Worker: a.by.Worker, Item: a.job.item, Weights: a.job.weights, Answer: a.by.Result, Why: fmt.Sprintf("item %v, completion %d of prompt %d: %s, where it is played from the same turns", a.job.item.ID(), a.completion+1, a.prompt+1, why)}
 }
 
 // remember tells what a later part of the run has to know, if that is new. It comes before

@@ -85,7 +85,7 @@ func repeats(t *testing.T, d Dispute) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := Result{d.Item.ID(), drawn}
+	here := Result{Item: d.Item.ID(), Completions: drawn}
 	for who, data := range map[string][]byte{"worker": d.Answer, "trainer": d.Right} {
 		r, err := d.Item.Decode(data, vocab)
 		if err != nil {

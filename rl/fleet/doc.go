@@ -25,6 +25,15 @@
 // from id to the first right result. So it does not matter how often an item is offered, to whom,
 // or in what order results come.
 //
+// # Episodes
+//
+// In a world that is the same wherever this program is, a worker plays whole episodes: it answers an
+// item that asks for first turns with all turns, and with what it read between them (ahead.go). The
+// trainer plays the episodes itself, from these turns and by its own world. A later turn is an answer
+// to the item that asks for it, whose prompt is what the trainer comes to, and is checked as such. So no
+// reply, reward or verdict of a world is taken from a worker. One that computes the same bits, and whose
+// episode goes on otherwise or ends before it is over, is refused. What is missing is drawn as usual.
+//
 // # Checks
 //
 // A canary shows how a worker computes. It is an item whose answer the trainer knows. Each worker

@@ -89,8 +89,12 @@ func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
 	if err := f.announce(ctx, requests); err != nil {
 		return err
 	}
-	f.ledger.begun = f.ledger.cut(requests, f.dispatcher.size(requests))
-	return f.offer(ctx, f.ledger.begun)
+	t, err := f.foreseen(ctx, requests)
+	if err != nil {
+		return err
+	}
+	f.ledger.begun = t
+	return f.offer(ctx, t)
 }
 
 // offer gives open items by the weights of now to the workers.
@@ -113,7 +117,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 		}
 		t, f.ledger.begun = f.ledger.begun, nil
 	}
-	answered := false
+	answered := t.ahead > 0
 	round := 0
 	for t.open > 0 {
 		if f.dispatcher.nobody(len(f.trust.refused)) {

@@ -159,7 +159,7 @@ func disputed(t *testing.T) {
 				out, _ := (&paper{string(w)}).Sample(t.Context(), i.Requests(), i.Seed)
 				lie(&out[0][0])
 				synctest.Wait() // the answers before this one are dealt with
-				return m.Deliver(t.Context(), name, Result{i.ID(), out}.Encode())
+				return m.Deliver(t.Context(), name, Result{Item: i.ID(), Completions: out}.Encode())
 			}
 			honest := func(*rollout.Segment) {}
 			for _, name := range []string{"liar", "honest"} {
@@ -250,7 +250,7 @@ func TestCatch(t *testing.T) {
 			if rng.IntN(10) == 0 {
 				wrongToken(&right[0][0])
 			}
-			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{j.item.ID(), right}.Encode(), true, true}); err != nil {
+			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{Item: j.item.ID(), Completions: right}.Encode(), true, true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -493,7 +493,7 @@ func TestSwallows(t *testing.T) {
 				}
 				if item, err := DecodeItem(data); err == nil && item.Prompts[0].Stream >= canaryStream {
 					drawn, _ := tr.Sample(ctx, f.trust.canary.requests)
-					said = Result{item.ID(), drawn}.Encode()
+					said = Result{Item: item.ID(), Completions: drawn}.Encode()
 				}
 				_ = m.Deliver(ctx, "w", said)
 			}

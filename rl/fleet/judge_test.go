@@ -353,7 +353,7 @@ func TestLateCanary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := Result{f.trust.canary.item.ID(), drawn}.Encode()
+		answer := Result{Item: f.trust.canary.item.ID(), Completions: drawn}.Encode()
 		tr.version = 1
 		go verifies(func(i verdict.Item, right []byte) ([]byte, error) {
 			return right, m.Deliver(t.Context(), "late", answer)

@@ -24,16 +24,17 @@ type ledger struct {
 	loose   *table                  // handed out by Pick, by the weights of now and earlier ones
 	given   []*job                  // of earlier calls
 	judged  []*question             // by workers, and used
+	ahead   map[random.Key]*ahead   // episodes that workers have played on, by the keys of their turns
 	backlog []Delivery              // for the next Pick, that came while the run waited for something else
 }
 
 func newLedger(seed func(random.Key) uint64, mode Mode) ledger {
-	return ledger{seed: seed, weights: Policy{Mode: mode}, version: -1, loose: &table{byID: map[Digest]*job{}}}
+	return ledger{seed: seed, weights: Policy{Mode: mode}, version: -1, loose: &table{byID: map[Digest]*job{}}, ahead: map[random.Key]*ahead{}}
 }
 
 // announce begins with new weights: what earlier ones answered cannot be checked any more.
 func (l *ledger) announce(version int, data []byte) {
-	l.given, l.judged, l.version = nil, nil, version
+	l.given, l.judged, l.ahead, l.version = nil, nil, map[random.Key]*ahead{}, version
 	l.weights.Weights, l.weights.Data, l.weights.Version = digestOf(data), data, version
 }
 
@@ -105,6 +106,8 @@ type job struct {
 	by       string              // worker; "": the trainer
 	checked  bool
 	offered  bool
+	ahead    claimant            // who played the episodes on whose turns these are; zero: nobody
+	turns    [][]rollout.Segment // as that one drew them, [request][1]
 }
 
 // table has the items of one call of Sample, in the order of its requests.
@@ -112,6 +115,8 @@ type table struct {
 	jobs []*job
 	byID map[Digest]*job
 	open int
+
+	ahead int // requests that were answered before they were asked
 }
 
 // job is an item by the announced weights, which has no requests yet.
@@ -120,24 +125,34 @@ func (l *ledger) job(item Item) *job {
 	return &job{version: l.version, weights: l.weights.Data, item: item}
 }
 
-// cut makes items of consecutive requests that are drawn alike, at most size in one.
-func (l *ledger) cut(requests []rollout.Request, size int) *table {
+// cut makes items of consecutive requests that are drawn alike, at most size in one. Those of which
+// known has the turn are in items that the same worker has answered ahead.
+func (l *ledger) cut(requests []rollout.Request, size int, known ...known) *table {
 	t := &table{byID: map[Digest]*job{}}
 	tokens := 0
-	for _, r := range requests {
+	for at, r := range requests {
 		seed := l.seed(r.Key)
+		var has claimant
+		if known != nil {
+			has = known[at].by
+		}
+		plays, row := playsOf(r)
 		var j *job
 		if n := len(t.jobs); n > 0 {
 			j = t.jobs[n-1]
 		}
-		if j == nil || len(j.requests) == size || tokens+len(r.Prompt) > itemTokens || !j.item.Params.Equal(r.Params) || j.item.Seed != seed {
-			j = l.job(Item{Seed: seed, Params: r.Params})
+		if j == nil || len(j.requests) == size || tokens+len(r.Prompt) > itemTokens || !j.item.Params.Equal(r.Params) || j.item.Seed != seed || !j.item.Plays.equal(plays) || j.ahead != has {
+			j = l.job(Item{Seed: seed, Params: r.Params, Plays: plays})
+			j.ahead = has
 			t.jobs = append(t.jobs, j)
 			tokens = 0
 		}
 		tokens += len(r.Prompt)
 		j.requests = append(j.requests, r)
-		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, r.Key.Stream, r.N})
+		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, r.Key.Stream, r.N, row})
+		if has != (claimant{}) {
+			j.turns = append(j.turns, []rollout.Segment{known[at].turn})
+		}
 	}
 	for _, j := range t.jobs {
 		j.data = j.item.Encode()

@@ -275,7 +275,7 @@ func TestBacklog(t *testing.T) {
 		for _, worker := range []string{"a", "b"} {
 			for _, j := range f.ledger.loose.jobs {
 				drawn, _ := tr.Sample(t.Context(), j.requests)
-				if took, err := f.receive(t.Context(), now, Delivery{Worker: worker, Result: Result{j.item.ID(), drawn}.Encode()}); took || err != nil {
+				if took, err := f.receive(t.Context(), now, Delivery{Worker: worker, Result: Result{Item: j.item.ID(), Completions: drawn}.Encode()}); took || err != nil {
 					t.Fatal(took, err)
 				}
 			}

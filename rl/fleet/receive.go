@@ -51,6 +51,7 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return false, f.duplicate(ctx, t, j, d, r)
 	}
 	f.counts.Answered++
+	f.ledger.playedOn(j, d, r)
 	if f.trust.drafts(d) {
 		return true, f.draft(ctx, t, j, d.Worker, r)
 	}

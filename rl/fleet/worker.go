@@ -17,6 +17,8 @@ type Engine interface {
 	Load(weights []byte) error
 	// Sample draws completions. Of the requests' keys the streams alone count.
 	Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error)
+	// Play plays the episodes that requests begin, as [rollout.Episodes.Ahead] returns them.
+	Play(ctx context.Context, requests []rollout.Request, seed uint64) ([][][]rollout.Segment, error)
 }
 
 // Work takes items and answers them until the context is cancelled, the run ends
@@ -57,14 +59,24 @@ func Work(ctx context.Context, c WorkerSide, name string, e Engine, judges ...st
 			}
 			loaded = item.Weights
 		}
-		segments, err := e.Sample(ctx, item.Requests(), item.Seed)
+		result, err := Draw(ctx, item, e)
 		if err != nil {
 			return err
 		}
-		if err := c.Deliver(ctx, name, Result{digestOf(data), segments}.Encode()); err != nil {
+		if err := c.Deliver(ctx, name, result.Encode()); err != nil {
 			return err
 		}
 	}
+}
+
+// Draw answers an item by an engine that has its weights.
+func Draw(ctx context.Context, item Item, e Engine) (Result, error) {
+	if item.Plays == nil {
+		drawn, err := e.Sample(ctx, item.Requests(), item.Seed)
+		return Result{Item: item.ID(), Completions: drawn}, err
+	}
+	played, err := e.Play(ctx, item.Requests(), item.Seed)
+	return resultOf(item.ID(), played), err
 }
 
 // judge answers an item about verdicts.

@@ -50,6 +50,12 @@ func (p *paper) Sample(_ context.Context, requests []rollout.Request, seed uint6
 	return out, nil
 }
 
+// Play plays the world on paper.
+func (p *paper) Play(ctx context.Context, requests []rollout.Request, seed uint64) ([][][]rollout.Segment, error) {
+	world := onPaper(func(k random.Key, of random.Purpose) *random.Rand { return k.DiceBy(seed, of) })
+	return world.Ahead(ctx, seeded{p, seed}, requests)
+}
+
 // trainer is a run whose weights change with its version.
 type trainer struct {
 	version int

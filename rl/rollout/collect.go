@@ -25,6 +25,17 @@ type Request struct {
 	// Draft, if not nil, is what the completions are expected to be, [completion][token].
 	// It changes nothing about them, but the time that they take.
 	Draft [][]int
+
+	// Plays, if not nil, are the episodes that the completions begin, for whoever plays them ahead: one each.
+	// It changes nothing about the completions.
+	Plays *Plays
+}
+
+// Plays are episodes of a problem in a world that is the same wherever this program is.
+type Plays struct {
+	Problem verify.Problem
+	Turns   int // of the policy, at most
+	Tokens  int // own and read ones, the prompt apart, at most
 }
 
 // Drawn says how a completion of the request was drawn, by a model in this role and

@@ -18,6 +18,7 @@ import (
 type Episodes struct {
 	World    world.World
 	Renderer TurnRenderer
+	Anywhere bool          // the world is a function of the problem and the dice, wherever this program is
 	Prompt   int           // tokens before the first turn, at most; 0: as many as there are
 	Turns    int           // of the policy, at most
 	Tokens   int           // own and read ones, the prompt apart, at most
@@ -95,16 +96,63 @@ func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 	first := episodes[0]
 	r := requestsOf([]Start{*s}, len(episodes), first.params, first.key)[0]
 	r.Key = first.key
-	drawn, err := f.draw(first.number, r)
+	if c.Episodes.Anywhere && s.Given == nil {
+		r.Plays = &Plays{s.Problem, c.Episodes.Turns, c.Episodes.Tokens}
+	}
+	return playFrom(r, len(s.Prompt), episodes, f)
+}
+
+// playFrom draws the first turns of episodes, and plays each to its end. The prompt has so many tokens.
+func playFrom(r Request, prompt int, episodes []*episode, f *flow) error {
+	drawn, err := f.draw(episodes[0].number, r)
 	if err != nil {
 		return err
 	}
 	for i, e := range episodes {
-		e.ids = slices.Concat(s.Prompt, s.Given)
-		e.prompt = len(s.Prompt)
+		e.ids = slices.Clone(r.Prompt)
+		e.prompt = prompt
 		f.play(func() error { return e.run(drawn[i], 1, f) })
 	}
 	return nil
+}
+
+// Ahead plays the episodes that requests begin, and returns what stands in each after its prompt,
+// [request][completion][segment]: a turn, and then what was read and the next turn, again and again. Who plays an
+// episode again from these turns comes to the same segments.
+func (c *Episodes) Ahead(ctx context.Context, s Sampler, requests []Request) ([][][]Segment, error) {
+	all := make([][]*episode, len(requests))
+	defer func() {
+		for _, e := range slices.Concat(all...) {
+			e.leave()
+		}
+	}()
+	f, number := newFlow(ctx, s), 0
+	for at, r := range requests {
+		of := *c
+		of.Turns, of.Tokens = r.Plays.Turns, r.Plays.Tokens
+		for i := range r.N {
+			k := r.Key
+			k.Stream += uint32(i)
+			all[at] = append(all[at], &episode{Episodes: &of, number: number, params: r.Params, key: k, dice: k, problem: r.Plays.Problem})
+			number++
+		}
+		f.play(func() error {
+			if err := atOnce(all[at], func(e *episode) error { return e.begin(f.ctx) }); err != nil {
+				return err
+			}
+			return playFrom(r, len(r.Prompt), all[at], f)
+		})
+	}
+	if err := f.wait(); err != nil {
+		return nil, err
+	}
+	out := make([][][]Segment, len(requests))
+	for at, episodes := range all {
+		for _, e := range episodes {
+			out[at] = append(out[at], e.segments)
+		}
+	}
+	return out, nil
 }
 
 // atOnce does something with episodes side by side: none waits for the world of another.

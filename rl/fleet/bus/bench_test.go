@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -18,6 +19,10 @@ type constant struct{ segment rollout.Segment }
 func (constant) MaxWeights() int   { return 1 << 20 }
 func (constant) Load([]byte) error { return nil }
 func (constant) Close()            {}
+
+func (constant) Play(context.Context, []rollout.Request, uint64) ([][][]rollout.Segment, error) {
+	return nil, errors.New("there is no world")
+}
 
 func (c constant) Sample(_ context.Context, requests []rollout.Request, _ uint64) ([][]rollout.Segment, error) {
 	out := make([][]rollout.Segment, len(requests))

@@ -59,6 +59,10 @@ func (p *paper) Sample(_ context.Context, requests []rollout.Request, seed uint6
 	return out, nil
 }
 
+func (*paper) Play(context.Context, []rollout.Request, uint64) ([][][]rollout.Segment, error) {
+	return nil, errors.New("there is no world on paper")
+}
+
 // trainer is a run whose weights change with its version. They are sent in several parts.
 type trainer struct {
 	version int
