@@ -76,7 +76,8 @@ func lastTurns(x subject, _ string) (formula.Column, error) {
 // turnMetrics describe episodes; of completions without turns there are none, and of those without
 // tools none about calls.
 func turnMetrics(cs []Completion, row metrics.Row) {
-	n, turns, read, out := 0.0, 0, 0, 0
+	n, turns, read, out, prompt := 0.0, 0, 0, 0, 0
+	logprob, tokens := 0.0, 0 // of right ones
 	tools, calls, failed := false, 0.0, 0.0
 	for i := range cs {
 		c := &cs[i]
@@ -95,6 +96,13 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 		n++
 		turns += len(c.View.Spans)
 		read += c.View.Read()
+		prompt += c.View.Prompt()
+		if c.Verdict().Verdict == verify.Right {
+			for _, l := range c.View.Logprob {
+				logprob += float64(l)
+			}
+			tokens += len(c.View.Logprob)
+		}
 		if c.View.Limit == rollout.OutOfTurns {
 			out++
 		}
@@ -103,6 +111,10 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 		return
 	}
 	row["rollout/turns_mean"], row["rollout/read_mean"], row["rollout/out_of_turns_share"] = float64(turns)/n, float64(read)/n, float64(out)/n
+	row["rollout/prompt_tokens"] = float64(prompt) / n
+	if tokens > 0 {
+		row["rollout/right_logprob"] = logprob / float64(tokens)
+	}
 	if tools {
 		row["rollout/calls_mean"] = calls / n
 	}

@@ -312,10 +312,10 @@ func TestEpisodesRefused(t *testing.T) {
 }
 
 // TestCallMetrics: calls of tools are counted over the turns of the episodes that were drawn, and worlds
-// without tools have no such metric.
+// without tools have no such metric. The log-prob is that of the episodes that are right, by token.
 func TestCallMetrics(t *testing.T) {
 	turn := func(parent int, facts map[string]float64) rollout.Segment {
-		return rollout.Segment{Parent: parent, Author: rollout.Policy, IDs: []int{1}, Turn: &rollout.Turn{Facts: facts}}
+		return rollout.Segment{Parent: parent, Author: rollout.Policy, IDs: []int{1}, Logprob: []float32{-0.5 * float32(1+parent)}, Turn: &rollout.Turn{Facts: facts}}
 	}
 	called := func(calls, failed float64) map[string]float64 {
 		return map[string]float64{world.FactCalls: calls, world.FactFailed: failed}
@@ -330,7 +330,11 @@ func TestCallMetrics(t *testing.T) {
 		var cs []Completion
 		for i := range g.Segments {
 			if leaf[i] {
-				g.Paths = append(g.Paths, rollout.Path{Leaf: i})
+				verdict := verify.Verdict{Verdict: verify.Right}
+				if len(g.Paths) > 0 {
+					verdict.Verdict = verify.Wrong
+				}
+				g.Paths = append(g.Paths, rollout.Path{Leaf: i, Verdicts: []verify.Verdict{verdict}})
 				cs = append(cs, Completion{From: g, Sample: len(g.Paths) - 1, View: g.View(len(g.Paths) - 1)})
 			}
 		}
@@ -339,7 +343,7 @@ func TestCallMetrics(t *testing.T) {
 		return row
 	}
 	row := of(turn(0, called(3, 1)), rollout.Segment{Parent: 1, Author: rollout.Outside, IDs: []int{2}}, turn(2, called(0, 0)), turn(0, called(1, 0)))
-	if row["rollout/calls_mean"] != 2.0 || row["rollout/calls_failed_share"] != 0.25 || row["rollout/turns_mean"] != 1.5 {
+	if row["rollout/calls_mean"] != 2.0 || row["rollout/calls_failed_share"] != 0.25 || row["rollout/turns_mean"] != 1.5 || row["rollout/prompt_tokens"] != 1.0 || row["rollout/right_logprob"] != -1.0 {
 		t.Errorf("four calls in two episodes, one of them a mistake: %v", row)
 	}
 	row = of(turn(0, called(0, 0)))

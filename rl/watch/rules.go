@@ -40,6 +40,8 @@ var rules = []rule{
 		"Read the completions that are paid: rlzero judge RUN tells which the judge takes for right. Stop where the truth was highest, teach the judge such answers ([[stage.make]]), or hold the policy near its start by a KL term", truthFalls},
 	{"calls_fall", Warning, "the policy calls its tools less and earns less than it did when it called them: it may have forgotten how to use them",
 		"Read the completions of the steps with the most calls, and of now: rlzero show RUN. Then lower the learning rate, hold the policy near its start by a KL term, or lower the penalty on calls", callsFall},
+	{"right_unlikely", Warning, "the policy finds its right episodes less and less likely, though they are paid: what it learns from wrong ones takes right ones with it, and a collapse often follows",
+		"Lower the learning rate, leave groups with few right episodes out (keep), or hold the policy near its start by a KL term; then look at the entropy: rlzero watch RUN", rightUnlikely},
 	{"paid_template", Warning, "different problems are paid for answers of one pattern",
 		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
 	{"entropy_collapse", Warning, "the policy has stopped exploring before it learned, or has lost what it had learned",
@@ -171,6 +173,21 @@ func callsFall(h *history) (facts, bool) {
 	}
 	return facts{fmt.Sprintf("calls of an episode fell from %s to %s", figure(most.mean), figure(calls.mean)),
 		fmt.Sprintf("the mean reward fell from %s to %s", figure(top.mean), figure(reward.mean))}, true
+}
+
+// rightUnlikely: a token of a right episode says twice as much in nats as when they were likeliest, and no more episodes
+// are right. So Search-R1 collapses (https://github.com/PeterGriffinJin/Search-R1/issues/186).
+func rightUnlikely(h *history) (facts, bool) {
+	const times = 2
+	now, ok := h.last("rollout/right_logprob", window)
+	top, ok2 := h.tops["rollout/right_logprob"]
+	right, ok3 := h.last("rollout/right_share", window)
+	first, ok4 := h.begin("rollout/right_share", window)
+	if !ok || !ok2 || !ok3 || !ok4 || now.mean > times*top.mean || now.errors(top) <= 4 || right.above(first) {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("the log-prob of a token of right episodes fell from %s to %s nats", figure(top.mean), figure(now.mean)),
+		fmt.Sprintf("the share of right episodes went from %s to %s", share(first.mean), share(right.mean))}, true
 }
 
 // alike says whether the policy has stopped exploring, and against what.

@@ -203,7 +203,7 @@ func (h *Hub) End() error {
 		if err := h.nc.FlushTimeout(replyWait); err != nil {
 			return err
 		}
-		if !h.any() || time.Since(began) > (goneAfter+1)*beatEvery { // one that beats and stays
+		if !h.any() || time.Since(began) > (goneAfter+2)*beatEvery { // one that beats and stays
 			return nil
 		}
 	}
