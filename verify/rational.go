@@ -59,6 +59,9 @@ var errNotNumber = errors.New("not a number")
 var separators = strings.NewReplacer(",", "", "_", "") // of thousands
 
 func parseDecimal(s string) (*big.Rat, error) {
+	if n, err := strconv.ParseUint(s, 10, 63); err == nil { // most are such, and matching takes longer
+		return new(big.Rat).SetInt64(int64(n)), nil
+	}
 	m := decimal.FindStringSubmatch(s)
 	if m == nil {
 		return nil, errNotNumber
@@ -80,13 +83,12 @@ func parseDecimal(s string) (*big.Rat, error) {
 		power = e
 	}
 	digits, _ := new(big.Int).SetString(whole+fraction, 10) // digits only, so it cannot fail
-	value := new(big.Rat).SetInt(digits)
 	power -= len(fraction)
-	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(power, -power))), nil))
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(power, -power))), nil)
 	if power < 0 {
-		return value.Quo(value, scale), nil
+		return new(big.Rat).SetFrac(digits, scale), nil
 	}
-	return value.Mul(value, scale), nil
+	return new(big.Rat).SetInt(digits.Mul(digits, scale)), nil
 }
 
 // asciiDigits writes decimal digits of other scripts as 0 to 9. The ranges of
