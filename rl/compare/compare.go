@@ -2,8 +2,10 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/record"
@@ -108,6 +110,9 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	for _, m := range trained {
 		c.seedRow(Row{Name: m.name, Unit: m.unit}, func(t *Trial) float64 { return t.closing(m.metric) })
 	}
+	for _, name := range own(arms) {
+		c.seedRow(Row{Name: name}, func(t *Trial) float64 { return t.closing(name) })
+	}
 	if math.IsNaN(threshold) {
 		c.Threshold = 0.9 * c.Rows[0].Arms[0].Mean
 	}
@@ -121,6 +126,21 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 		}
 	}
 	return c, nil
+}
+
+// own are the names of the metrics of recipes' own that some run has, sorted.
+func own(arms []Arm) []string {
+	names := map[string]bool{}
+	for _, a := range arms {
+		for _, t := range a.Trials {
+			for name := range t.Curves {
+				if strings.HasPrefix(name, "my/") {
+					names[name] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // sampledRow is the row of what the budget is about.

@@ -91,6 +91,24 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// TestOwnMetrics: what a recipe measures by a formula of its own is a row, also where other recipes do not.
+func TestOwnMetrics(t *testing.T) {
+	arms := twoArms()
+	for i, trial := range arms[1].Trials {
+		trial.Curves["my/pairs"] = Curve{trial.Tokens, []float64{9, 9, 9, float64(2 + i)}}
+	}
+	c, err := New(arms, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := rowNamed(t, c, "my/pairs").Arms; !math.IsNaN(f[0].Mean) || !slices.Equal(f[1].Seeds, []float64{2, 3}) || !math.IsNaN(f[1].Gain.Mean) {
+		t.Errorf("%+v", f)
+	}
+	if table := c.Table(); !strings.Contains(table, "my/pairs") {
+		t.Errorf("no my/pairs in\n%s", table)
+	}
+}
+
 // TestFigures by hand.
 func TestFigures(t *testing.T) {
 	c, err := New(twoArms(), math.NaN())

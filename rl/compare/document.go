@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/internal/terminal"
 )
 
 // Document is the comparison for a text in Markdown: a table with an arm a line, and under it
@@ -22,7 +24,7 @@ func (c *Comparison) Document() string {
 		b.WriteString(" |\n")
 	}
 	trials := c.Arms[0].Trials
-	fmt.Fprintf(&b, "\nMean ± standard deviation over %d seeds on %d held-out problems. In brackets: the 95 %% interval of the\ndifference from the first line, on the same seeds and problems; bold where it does not contain 0.\n", len(trials), len(trials[0].Problems))
+	fmt.Fprintf(&b, "\nMean ± standard deviation over %s on %s. In brackets: the 95 %% interval of the\ndifference from the first line, on the same seeds and problems; bold where it does not contain 0.\n", terminal.Count(len(trials), "seed", ""), terminal.Count(len(trials[0].Problems), "held-out problem", ""))
 	for _, chart := range c.Charts {
 		b.WriteString("\n" + c.curves(&chart))
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/terminal"
 )
 
 // CSV is every figure of every arm, for programs that draw: a line a figure and recipe with its
@@ -58,7 +60,7 @@ func (c *Comparison) LaTeX() string {
 	titles, arms := c.chosen()
 	var b strings.Builder
 	trials := c.Arms[0].Trials
-	fmt.Fprintf(&b, "%% Mean and standard deviation over %d seeds on %d held-out problems; below, the 95 %% interval of the\n%% difference from the first line on the same seeds and problems, bold where it does not contain 0.\n", len(trials), len(trials[0].Problems))
+	fmt.Fprintf(&b, "%% Mean and standard deviation over %s on %s; below, the 95 %% interval of the\n%% difference from the first line on the same seeds and problems, bold where it does not contain 0.\n", terminal.Count(len(trials), "seed", ""), terminal.Count(len(trials[0].Problems), "held-out problem", ""))
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\nrecipe", strings.Repeat("c", len(titles)))
 	for _, t := range titles {
 		b.WriteString(" & " + latex.Replace(t))
