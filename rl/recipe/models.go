@@ -85,8 +85,8 @@ type Member struct {
 
 	// the model has a head, which scores: the fact NAME is what the head says after each token, and in a
 	// reward after the last one. Of path it is that of *ForSequenceClassification, *ForTokenClassification,
-	// Qwen2ForProcessRewardModel or TRL's value head. A copy begins with zeros, and stages train it by
-	// losses that read score
+	// Qwen2ForProcessRewardModel or TRL's value head. A copy and a model of weights begin with a head of zeros,
+	// whatever heads those have that a formula names, and stages train it by losses that read score
 	Head bool `toml:"head"`
 
 	// the label whose probability the fact is, of a head with several; "": the head has one, and the fact is
@@ -519,8 +519,8 @@ func (d decoder) headed(name string, m Member, at settings.Path) {
 	case m.Label != "" && !m.Head:
 		d.Fail(at.With("label"), "models.%s.label = %q would do nothing without head = true", name, m.Label)
 	case !m.Head:
-	case m.Weights != "" || m.Logits != "":
-		d.Fail(at.With("head"), "models.%s.head: a formula makes no head; accepted: a model with path or copy", name)
+	case m.Logits != "":
+		d.Fail(at.With("head"), "models.%s.head: a sum of logits has no head; accepted: a model with path, copy or weights", name)
 	case name == ReferenceModel:
 		d.Fail(at.With("head"), "models.ref.head: the reference is asked for log-probs; give a model with a head another name")
 	case m.Adapter != "":
@@ -625,7 +625,7 @@ func (d decoder) members(r *Recipe) {
 				d.Fail(settings.Path{"models", name, "weights"}, "models.%s.weights: %w", name, hint.With(err, "write policy; or keep what the policy is at some stage by one of kind eval there with trains = \"%s\"", of))
 			}
 		}
-		if m := r.Models[name]; m.Head && m.Copy != "" && r.Uses(name) {
+		if m := r.Models[name]; m.Head && m.Path == "" && r.Uses(name) {
 			d.taught(r, name)
 		}
 		if !r.Uses(name) {
@@ -635,7 +635,7 @@ func (d decoder) members(r *Recipe) {
 	}
 }
 
-// taught refuses a copy whose head is read before a stage has trained it.
+// taught refuses a model whose head begins at 0 and is read before a stage has trained it.
 func (d decoder) taught(r *Recipe, name string) {
 	leftOut := false // a stage that trains it is left out, and none reads it
 	for _, st := range r.Stages {

@@ -135,6 +135,8 @@ var staysPut = map[string]string{
 	"grounded-prm tree":        "as prorag",
 	"prorag trains":            "as cooper",
 	"prorag tree":              "the method of its stage reads nodes",
+	"mrmbench trains":          "as reasoning-vectors",
+	"mrmbench learn":           "as oreal",
 	"reasoning-vectors trains": "the formula of a model names who learns there",
 	"reward-math truth":        "it is measured, and never paid",
 	"rlmt truth":               "as reward-math",

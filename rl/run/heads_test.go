@@ -53,6 +53,51 @@ reward = "rm + 0.5*truncated"
 "my/each" = "step_token_mean(rm == last(rm))"
 `
 
+// probedRun is scoredRun with a model that has the reward model's weights and a new head, which learns beside the
+// policy while the weights stay.
+var probedRun = strings.Replace(scoredRun, "\n[models.rm]", "\n[models.probe]\nweights = \"rm\"\nhead = true\n[models.rm]", 1) + `"my/probe" = "step_max(abs(last(probe)))"
+[stage.learn.probe]
+algorithm = {preset = "pointwise", policy = "square(last(score) - reward)"}
+optimizer = {lr = 0.0, value_lr = 1e-2, warmup_steps = 0}
+`
+
+// TestFreshHead: the weights of a model that is made of one with a head are those of that one, and its head begins at
+// 0 and learns of its own. A run that is killed comes to the same bytes.
+func TestFreshHead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes")
+	}
+	dev, dir := tester(t), t.TempDir()
+	must(t, trainText(t, dev, dir, probedRun, false))
+	all := checkpointDirs(t, dir)
+	file := func(dir, name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		must(t, err)
+		return string(data)
+	}
+	last, before := all[len(all)-1], all[len(all)-2]
+	if file(last, recipe.MemberWeights("probe")) != file(last, recipe.MemberWeights("rm")) {
+		t.Error("the weights are not those of the model that it is made of")
+	}
+	if head := file(last, recipe.MemberHead("probe")); head == file(before, recipe.MemberHead("probe")) || head == file(last, recipe.MemberHead("rm")) {
+		t.Error("the head does not learn, or is that of the other model")
+	}
+	if file(last, recipe.MemberHead("rm")) != file(before, recipe.MemberHead("rm")) {
+		t.Error("the head of the other model learns")
+	}
+	for i, row := range metricRows(t, dir, "my/probe") {
+		if (row["my/probe"] == 0.0) != (i == 0) {
+			t.Errorf("step %d: the new head says %v at most", i+1, row["my/probe"])
+		}
+	}
+	want, cut := runFiles(t, dir), copyRun(t, dir)
+	for _, c := range checkpointDirs(t, cut)[len(all)-2:] {
+		must(t, os.RemoveAll(c))
+	}
+	must(t, trainText(t, dev, cut, probedRun, true))
+	sameRun(t, runFiles(t, cut), want)
+}
+
 // TestHeadLearns: a copy with a head learns to score in a stage of its own, while the policy and its
 // weights stay as they are, and each checkpoint has both under their own names. Then a reward is what it
 // says after the last token, which is also what the fact of its name says of that token. A run that is
