@@ -22,3 +22,21 @@ func (k Key) Dice(run uint64, of Purpose) *Rand { return k.DiceBy(k.Seed(run), o
 func (k Key) DiceBy(seed uint64, of Purpose) *Rand {
 	return At(seed, Stream(of, k.Stage), uint64(k.Stream))
 }
+
+// Bounds of what the step of a key of a context that began anew is made of.
+const (
+	maxContexts = 1 << 13
+	maxPurposes = 1 << 8
+)
+
+// Restarted is the key of a completion whose context began anew for the n-th time, from 1 on: its positions are
+// those that the contexts before it had, so it has random numbers of its own. n is at most 8191.
+func (k Key) Restarted(n int) Key {
+	k.Step, k.Purpose = (k.Step*maxContexts+n)*maxPurposes+int(k.Purpose), Restart
+	return k
+}
+
+// Restarts are the purpose and the step of the key that one of the purpose Restart with a step was made of.
+func Restarts(step int) (of Purpose, its int) {
+	return Purpose(step % maxPurposes), step / maxPurposes / maxContexts
+}

@@ -31,6 +31,7 @@ const (
 	Player                          // what players without a model do in the seats of games
 	Opponent                        // who plays a seat of a problem's games
 	FreshPass                       // completions by which a curriculum sorts problems
+	Restart                         // turns of a completion whose context began anew
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

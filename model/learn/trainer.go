@@ -39,6 +39,16 @@ func (w Weights) Times(factor float64) Weights {
 	return w
 }
 
+// Part are the weights of the tokens from up to to.
+func (w Weights) Part(from, to int) Weights {
+	for _, v := range []*[]float64{&w.Logprob, &w.Entropy, &w.MeanLogprob, &w.Value, &w.Score} {
+		if *v != nil {
+			*v = (*v)[from:to]
+		}
+	}
+	return w
+}
+
 func (w Weights) zero() bool {
 	for _, v := range w.columns() {
 		for _, x := range v {

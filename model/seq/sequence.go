@@ -88,3 +88,9 @@ type Stats struct {
 	Value       []float32 // of the state that the token was drawn in; nil without a value head
 	Score       []float32 // what a head says of the state that the token leaves; nil where none is asked
 }
+
+// Then are the statistics of tokens, and after them those of others.
+func (s Stats) Then(t Stats) Stats {
+	return Stats{slices.Concat(s.Logprob, t.Logprob), slices.Concat(s.Entropy, t.Entropy), slices.Concat(s.MeanLogprob, t.MeanLogprob),
+		slices.Concat(s.Value, t.Value), slices.Concat(s.Score, t.Score)}
+}

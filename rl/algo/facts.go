@@ -56,10 +56,12 @@ func TurnFacts() []formula.Fact {
 	return []formula.Fact{
 		{Name: "turns", Level: formula.Completion, Unit: "turns", Meaning: "turns that the policy took in the episode" + needs},
 		{Name: "read_tokens", Level: formula.Completion, Unit: "tokens", Meaning: "tokens that it read between its turns" + needs},
+		{Name: "contexts", Level: formula.Completion, Unit: "contexts", Meaning: "contexts that the policy read: one, and one more for each time that it began anew" + needs},
 		{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + needs},
 		{Name: "turn_reward", Level: formula.Segment, Meaning: "what the world pays for a turn" + needs},
 		{Name: TurnFact + "*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + needs},
 		{Name: "state", Level: formula.Segment, Text: true, Meaning: "the situation in which a turn is taken, as the world calls it: equal texts in a group are equal situations; for == and same_mean" + needs},
+		{Name: "summary", Level: formula.Segment, Condition: true, Meaning: "the turn is a summary, with which the context begins anew: the world did not see it. It counts among turns" + needs},
 		{Name: "last_turn", Level: formula.Segment, Condition: true, Meaning: "the turn is the last of its episode" + needs},
 	}
 }
@@ -81,6 +83,9 @@ func OfTrees(facts []string) []string {
 		return !slices.ContainsFunc(TreeFacts(), func(t formula.Fact) bool { return t.Name == f })
 	})
 }
+
+// OneContext are facts of a completion as one sequence: of one whose context began anew there are none.
+var OneContext = []string{GradientNormFact, InfluenceFact, OwnInfluenceFact, NetFact, WayFact, TowardFact, "mismatched"}
 
 // OfTurns are the facts among some that are of a turn.
 func OfTurns(facts []string) []string {

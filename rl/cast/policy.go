@@ -102,6 +102,9 @@ func (p *Policy) score(views []rollout.View) ([]seq.Stats, error) { return p.For
 
 // states implements member.
 func (p *Policy) states(views []rollout.View, layer int, do func(i int, states [][]float32) error) error {
+	if err := oneContext(views); err != nil {
+		return err
+	}
 	return p.trainer.States(sequences(views), layer, do)
 }
 
@@ -279,18 +282,6 @@ func (p *Policy) sameFiles(dir string) error {
 func (p *Policy) close() {
 	p.trainer.Close()
 	p.Model.Close()
-}
-
-// sequences are views as the trainer takes them.
-func sequences(views []rollout.View) []seq.Sequence {
-	seqs := make([]seq.Sequence, len(views))
-	for i, v := range views {
-		seqs[i] = seq.Sequence{IDs: v.IDs, Temperature: v.Temperature, Group: v.Group}
-		for _, s := range v.Spans {
-			seqs[i].Spans = append(seqs[i].Spans, seq.Span(s))
-		}
-	}
-	return seqs
 }
 
 // Widen is a device's float32 numbers as the float64 that losses take.

@@ -75,13 +75,20 @@ type scoring struct {
 }
 
 func (s scoring) score(views []rollout.View) ([]seq.Stats, error) {
+	var stats []seq.Stats
+	var err error
 	if s.head != nil {
-		return s.scorer.Read(sequences(views), s.head, s.label)
+		stats, err = s.scorer.Read(sequences(views), s.head, s.label)
+	} else {
+		stats, err = s.scorer.Score(sequences(views))
 	}
-	return s.scorer.Score(sequences(views))
+	return wholeOf(views, stats), err
 }
 
 func (s scoring) states(views []rollout.View, layer int, do func(i int, states [][]float32) error) error {
+	if err := oneContext(views); err != nil {
+		return err
+	}
 	return s.scorer.States(sequences(views), layer, do)
 }
 

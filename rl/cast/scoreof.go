@@ -133,7 +133,8 @@ func (c *Cast) PlaceOf(model string, texts []Text) ([]reward.Place, error) {
 func (c *Cast) HeadOf(model string, views []rollout.View) ([]float64, error) {
 	last := make([]rollout.View, len(views))
 	for i, v := range views {
-		last[i] = rollout.View{IDs: v.IDs, Spans: []rollout.Span{{From: len(v.IDs) - 1, To: len(v.IDs)}}, Temperature: 1, Group: v.Group}
+		ids := v.Last()
+		last[i] = rollout.View{IDs: ids, Spans: []rollout.Span{{From: len(ids) - 1, To: len(ids)}}, Temperature: 1, Group: v.Group}
 	}
 	rows, err := c.ask(model, said, last)
 	if err != nil {

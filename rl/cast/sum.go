@@ -70,7 +70,8 @@ func (s *sum) score(views []rollout.View) ([]seq.Stats, error) {
 	if s.scorer == nil {
 		return nil, errors.New("nothing was said to ask " + s.name)
 	}
-	return s.scorer.Score(sequences(views))
+	stats, err := s.scorer.Score(sequences(views))
+	return wholeOf(views, stats), err
 }
 
 // states implements member.

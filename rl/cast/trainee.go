@@ -1,6 +1,8 @@
 package cast
 
 import (
+	"slices"
+
 	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -9,31 +11,50 @@ import (
 // Trainee is a model that learns.
 type Trainee struct {
 	trainer *learn.Trainer
-	version int          // updates since the run began
-	rows    int          // of the last update
-	changed func() error // is told of each update; nil: nobody is
+	version int            // updates since the run began
+	rows    int            // of the last update
+	passed  []rollout.View // of the last Forward
+	changed func() error   // is told of each update; nil: nobody is
 }
 
 // Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
 // see [learn.Trainer.Accumulate].
 func (t *Trainee) Accumulate(views []rollout.View, weigh func(first int, stats []seq.Stats) ([]learn.Weights, error)) error {
-	return t.trainer.Accumulate(sequences(views), weigh)
+	if !slices.ContainsFunc(views, func(v rollout.View) bool { return v.Fresh != nil }) {
+		return t.trainer.Accumulate(sequences(views), weigh)
+	}
+	stats, err := t.Forward(views) // the contexts of a view may be of several batches
+	if err != nil {
+		return err
+	}
+	weights, err := weigh(0, stats)
+	if err != nil {
+		return err
+	}
+	return t.Backward(weights)
 }
 
 // Forward computes the statistics of the tokens that the policy wrote, before any
 // gradient, see [learn.Trainer.Forward].
 func (t *Trainee) Forward(views []rollout.View) ([]seq.Stats, error) {
-	return t.trainer.Forward(sequences(views))
+	t.passed = views
+	stats, err := t.trainer.Forward(sequences(views))
+	return wholeOf(views, stats), err
 }
 
 // Backward adds the gradient of the views of the last Forward.
-func (t *Trainee) Backward(weights []learn.Weights) error { return t.trainer.Backward(weights) }
+func (t *Trainee) Backward(weights []learn.Weights) error {
+	return t.trainer.Backward(partsOf(t.passed, weights))
+}
 
 // Influence is, for each token that the policy wrote, the sum over all such tokens of its set of views of x times
 // the inner product of the two's gradients by the output table, see [learn.Trainer.Influence].
 func (t *Trainee) Influence(sets [][]rollout.View, x [][][]float64) ([][][]float64, error) {
 	all := make([][]seq.Sequence, len(sets))
 	for k, views := range sets {
+		if err := oneContext(views); err != nil {
+			return nil, err
+		}
 		all[k] = sequences(views)
 	}
 	return t.trainer.Influence(all, x)
@@ -42,6 +63,9 @@ func (t *Trainee) Influence(sets [][]rollout.View, x [][][]float64) ([][][]float
 // GradientNorms are the norms of the gradients of the views' log-probs, each by itself, see
 // [learn.Trainer.GradientNorm].
 func (t *Trainee) GradientNorms(views []rollout.View) ([]float64, error) {
+	if err := oneContext(views); err != nil {
+		return nil, err
+	}
 	norms := make([]float64, len(views))
 	for i, s := range sequences(views) {
 		var err error

@@ -15,6 +15,7 @@ type Span struct{ From, To int }
 type Lesson struct {
 	IDs     []int
 	Learned []Span // what the assistant wrote: ascending, disjoint
+	Fresh   []int  // places in IDs where the context begins anew, ascending; nil: there is one context
 	Passed  int    // turns of the assistant that are read and not learned
 	Why     string // of the first of them
 }

@@ -60,6 +60,29 @@ func (f *Format) Plain(c Conversation) ([]int, error) {
 	return f.tok.EncodeBeside(written, plain...)
 }
 
+// After are the token ids of a conversation and of what is said after it, up to where the assistant goes on.
+// A control token in the text of what is said is read as text; one in the conversation is refused, see [Format.Prompt].
+func (f *Format) After(c Conversation, said []Message) ([]int, error) {
+	if err := f.check(c); err != nil {
+		return nil, err
+	}
+	before := c.Messages
+	write := func(said []Message) (string, error) {
+		c.Messages = slices.Concat(before, said)
+		r, err := f.render(c, true)
+		return r.Text, err
+	}
+	written, err := write(said)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := f.beside(written, said, write)
+	if err != nil {
+		return nil, err
+	}
+	return f.tok.EncodeBeside(written, plain...)
+}
+
 // beside are the places of the texts of messages that have control tokens in what the template wrote. To
 // find them, write writes the messages once more with a mark in place of each such text: what stands between
 // the marks is the template's, though a text looks like it.

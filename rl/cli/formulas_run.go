@@ -236,7 +236,7 @@ func (s recordedStep) turns(i int, segments *[][]int, completion, segment column
 	l := s.rows[i]
 	var lengths []int
 	facts := columns{}
-	read := 0
+	read, contexts := 0, 1
 	for _, t := range l.Turns {
 		if t.By != record.ByPolicy {
 			continue
@@ -245,6 +245,10 @@ func (s recordedStep) turns(i int, segments *[][]int, completion, segment column
 		lengths, read = append(lengths, t.Tokens), read+t.Read
 		facts.set("turn_reward", k, t.Reward)
 		facts.set("last_turn", k, false)
+		facts.set("summary", k, t.Summary)
+		if t.Fresh {
+			contexts++
+		}
 		for name, x := range t.Facts {
 			facts.set("turn."+name, k, x)
 		}
@@ -259,6 +263,7 @@ func (s recordedStep) turns(i int, segments *[][]int, completion, segment column
 	}
 	completion.set("turns", i, len(lengths))
 	completion.set("read_tokens", i, read)
+	completion.set("contexts", i, contexts)
 	completion.set("out_of_turns", i, l.Limit == string(rollout.OutOfTurns))
 }
 

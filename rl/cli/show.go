@@ -307,7 +307,14 @@ func saidIn(l record.Completion) string {
 			continue
 		}
 		n++
-		fmt.Fprintf(&b, "\n       turn %d: %s", n, text)
+		turn := fmt.Sprintf("turn %d", n)
+		if t.Summary {
+			turn += ", a summary"
+		}
+		if t.Fresh {
+			turn += ", in a new context"
+		}
+		fmt.Fprintf(&b, "\n       %s: %s", turn, text)
 		if t.Reward != 0 {
 			fmt.Fprintf(&b, "   pays %.3f", t.Reward)
 		}
@@ -382,7 +389,11 @@ func showTokens(c *cli.Context, dir string, group []record.Completion) error {
 		read := t.Read
 		for i, text := range t.Text {
 			if len(read) > 0 && read[0].Before == i {
-				fmt.Fprintf(w, " [%s]", terminal.Line(read[0].Text, shownWidth))
+				mark := ""
+				if read[0].Fresh {
+					mark = "a new context: "
+				}
+				fmt.Fprintf(w, " [%s%s]", mark, terminal.Line(read[0].Text, shownWidth))
 				read = read[1:]
 			}
 			fmt.Fprintf(w, " %s", shownToken(t, i, text, largest, colour))

@@ -158,10 +158,11 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 	for i := range s.lines {
 		a := &drawnAgain{logged: &s.lines[i], turns: s.lines[i].turns()}
 		problem := verify.Problem{Question: a.Prompt, Metadata: a.Context}
-		if a.ids, err = renderer.Begin(problem, a.turns[0].opening); err != nil {
+		ids, err := renderer.Begin(problem, a.turns[0].opening)
+		if err != nil {
 			return "", nil, fmt.Errorf("%s: line %d: %w", s.log, a.line, &rollout.PromptError{Prompt: a.Prompt, Err: err})
 		}
-		a.prompt = len(a.ids)
+		a.context = rollout.Context{Renderer: renderer, Row: problem, Whole: s.episode.History == recipe.HistoryTemplate, IDs: ids, Prompt: len(ids), Said: a.turns[0].opening}
 		if a.Branch != nil {
 			branches = append(branches, a)
 			continue
@@ -185,7 +186,7 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 			tokens += len(seg.IDs)
 			seg = rollout.Stopped(renderer, a.said, seg)
 			seg.IDs = slices.Concat(a.said, seg.IDs)
-			a.drawn, a.before, done = seg.IDs, append(a.before, a.ids), append(done, a)
+			a.drawn, a.before, done = seg.IDs, append(a.before, a.context.IDs), append(done, a)
 			a.first = false
 			if !turn.same(seg, renderer) {
 				if wrong++; wrong == 1 {
@@ -196,11 +197,12 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 			if a.at++; a.at == len(a.turns) {
 				continue
 			}
-			read, err := renderer.Next(seg.Stop == rollout.EOS, a.turns[a.at].opening)
+			a.context.Append(seg)
+			read, err := s.read(a, seg)
 			if err != nil {
 				return "", nil, fmt.Errorf("%s: line %d: %w", s.log, a.line, err)
 			}
-			a.ids = slices.Concat(a.ids, seg.IDs, read)
+			a.context.Append(read)
 			next = append(next, a)
 		}
 		open = next
@@ -229,15 +231,28 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 // drawnAgain is a completion that is drawn again.
 type drawnAgain struct {
 	*logged
-	turns  []turn
-	at     int   // of turns: the one that is drawn next
-	ids    []int // before it
-	prompt int   // of ids
-	said   []int // of a branch: the end of ids, which it shares with others
-	first  bool  // of a branch: what is drawn next is the first that is its own
-	drawn  []int // the last turn, as it was drawn here
+	turns   []turn
+	at      int             // of turns: the one that is drawn next
+	context rollout.Context // before it
+	said    []int           // of a branch: the end of the context, which it shares with others
+	first   bool            // of a branch: what is drawn next is the first that is its own
+	drawn   []int           // the last turn, as it was drawn here
 
-	before [][]int // ids, [turn that was drawn]
+	before [][]int // contexts, [turn that was drawn]
+}
+
+// read is what the policy reads before the turn that is drawn next, after one that was drawn.
+func (s *sitting) read(a *drawnAgain, seg rollout.Segment) (rollout.Segment, error) {
+	before, now, sum := &a.turns[a.at-1], &a.turns[a.at], world.Summary(s.episode.Summary)
+	said := seg.Text(a.context.Renderer)
+	if before.sums {
+		return a.context.Anew(sum.Told(said))
+	}
+	reply := world.Reply{Messages: now.opening, Fresh: now.fresh && !a.context.Whole}
+	if now.sums {
+		reply.Messages = slices.Concat(reply.Messages, []world.Message{sum.Asked()})
+	}
+	return a.context.Next(said, seg.Stop == rollout.EOS, reply)
 }
 
 // goesOn says whether a branch goes on from a completion that was drawn, and has it do so.
@@ -258,13 +273,13 @@ func (a *drawnAgain) goesOn(from *drawnAgain) bool {
 		if nodes >= len(from.before) || nodes >= len(a.turns) {
 			return false
 		}
-		a.at, a.before, a.ids = nodes, slices.Clone(from.before[:nodes]), from.before[nodes]
+		a.at, a.before, a.context.IDs = nodes, slices.Clone(from.before[:nodes]), from.before[nodes]
 		return true
 	case n > len(from.drawn):
 		return false
 	}
 	a.said = from.drawn[:n]
-	a.ids = slices.Concat(a.ids, a.said)
+	a.context.IDs = slices.Concat(a.context.IDs, a.said)
 	return true
 }
 
@@ -288,10 +303,13 @@ func (s *sitting) request(a *drawnAgain, m *model.Model) rollout.Request {
 			params.Without = a.Branch.Without
 		}
 	}
-	if a.Turns != nil && s.tokens > 0 {
-		params.MaxTokens = min(params.MaxTokens, s.tokens-(len(a.ids)-a.prompt))
+	if a.context.Begun > 0 {
+		key = key.Restarted(a.context.Begun)
 	}
-	return rollout.Request{Prompt: a.ids, N: 1, Params: params, Key: key, Draft: a.draft(m)}
+	if a.Turns != nil && s.episode.Tokens > 0 {
+		params.MaxTokens = min(params.MaxTokens, s.episode.Tokens-a.context.Size(rollout.Segment{}))
+	}
+	return rollout.Request{Prompt: a.context.IDs, N: 1, Params: params, Key: key, Draft: a.draft(m)}
 }
 
 // draft are the tokens that a request for the next turn expects; nil: of a completion that goes on from a
@@ -305,11 +323,12 @@ func (a *drawnAgain) draft(m *model.Model) [][]int {
 
 // turn is what the policy said at once: of an episode one of its turns, else the whole completion.
 type turn struct {
-	opening []world.Message // what was said before it in the episode, since the turn before
-	text    string
-	tokens  int    // 0: the log does not tell
-	stop    string // ""; likewise
-	ends    bool   // the policy ended it, as far as the log tells
+	opening     []world.Message // what was said before it in the episode, since the turn before
+	sums, fresh bool            // it is a summary; its context began anew
+	text        string
+	tokens      int    // 0: the log does not tell
+	stop        string // ""; likewise
+	ends        bool   // the policy ended it, as far as the log tells
 }
 
 // turns are those of a completion, at least one.
@@ -325,7 +344,7 @@ func (l *logged) turns() []turn {
 	var said []world.Message
 	for _, t := range l.Turns {
 		if t.By == record.ByPolicy {
-			all = append(all, turn{opening: said, text: t.Text, tokens: t.Tokens, ends: true})
+			all = append(all, turn{opening: said, sums: t.Summary, fresh: t.Fresh, text: t.Text, tokens: t.Tokens, ends: true})
 			said = nil
 			continue
 		}

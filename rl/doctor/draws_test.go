@@ -415,6 +415,19 @@ func TestDrawsOfEpisodes(t *testing.T) {
 	}
 }
 
+// TestDrawsOfContexts: turns whose context began anew are drawn again after what was read there, also summaries.
+func TestDrawsOfContexts(t *testing.T) {
+	dir := playedRun(t, `task.episode={tokens = 26, summary = {at = 4, ask = "-", before = ": "}}`, "stage.rl.sampling.max_completion_tokens=3")
+	if all := draws(t, dir); !all.OK || len(all.Checks) != 5 {
+		t.Fatalf("%+v", all)
+	}
+	file := filepath.Join(dir, "completions.jsonl")
+	edit(t, file, `"by":"policy","text":"[^"]*","tokens":[0-9]+,"read":[0-9]+,"summary":true`, `"by":"policy","text":"77 77 77","tokens":3,"read":6,"summary":true`)
+	if r := draws(t, dir); r.OK || r.failed() != 1 || !strings.Contains(r.Checks[0].Detail, "line 1: turn 2: ") {
+		t.Errorf("%+v", r.Checks)
+	}
+}
+
 // TestDrawsOfProposals: problems that the policy wrote are drawn again, and what it made of them.
 func TestDrawsOfProposals(t *testing.T) {
 	for name, sets := range proposals {

@@ -51,13 +51,13 @@ func evaluationsOf(file string, step int) (out []logged, err error) {
 // sitting is the completions of a step, or of an evaluation, that are in the logs: they
 // were drawn with the same weights.
 type sitting struct {
-	name   string // for people
-	log    string // file
-	params rollout.Params
-	key    random.Key
-	each   int // streams of a problem, of those that begin with it
-	tokens int // of an episode at most; 0: the task is not played in turns
-	lines  []logged
+	name    string // for people
+	log     string // file
+	params  rollout.Params
+	key     random.Key
+	each    int            // streams of a problem, of those that begin with it
+	episode recipe.Episode // how long one may be; the zero value: the task is not played in turns
+	lines   []logged
 }
 
 // drawer is the model of the run that drew a sitting, of those that a checkpoint has: the one that the
@@ -139,7 +139,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 		if st.Proposes() {
 			var proposals sitting
 			if proposals, drawn = proposed(st, drawn); len(proposals.lines) > 0 {
-				proposals.name, proposals.tokens = fmt.Sprintf("problems written in step %d", s.At.Total+1+ahead), r.Task.Episode.Tokens
+				proposals.name, proposals.episode = fmt.Sprintf("problems written in step %d", s.At.Total+1+ahead), r.Task.Episode
 				proposals.key = train.ProposalKey(index, step+ahead)
 				out = append(out, proposals)
 			}
@@ -148,7 +148,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 			}
 		}
 		out = append(out, sitting{
-			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.FirstDraw(), tokens: r.Task.Episode.Tokens,
+			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.FirstDraw(), episode: r.Task.Episode,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}
@@ -242,7 +242,7 @@ func evaluation(r *recipe.Recipe, of []logged) (sitting, error) {
 		key.Step, when = 0, "before"
 	}
 	return sitting{
-		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: record.EvaluationsFile, lines: of, each: r.Task.EvalSamples, tokens: r.Task.Episode.Tokens,
+		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: record.EvaluationsFile, lines: of, each: r.Task.EvalSamples, episode: r.Task.Episode,
 		params: train.EvalParams(r, st), key: key,
 	}, nil
 }

@@ -122,6 +122,8 @@ var table = []Metric{
 		"What every turn reads again. It grows with what the world says first."},
 	{"rollout/right_logprob", "nats per token", "mean log-prob, as sampled, of the tokens that the policy wrote in right episodes; absent if none is right",
 		"Rises as the policy grows certain of what earns. A lasting fall while right episodes are paid precedes a collapse."},
+	{"rollout/contexts_mean", "contexts", "mean number of contexts of an episode; only in a step in which one began anew",
+		"How often it begins anew: from a summary, or where the chat template changes earlier turns. A turn is learned in its context."},
 	{"rollout/calls_mean", "calls", "mean number of calls of tools in an episode; only with a task that has tools",
 		"A fall to 0 means that the policy no longer calls: the tools do not help it, or calls cost more than they earn."},
 	{"rollout/calls_failed_share", "share of calls", "calls of tools that were mistakes; only in a step with calls",

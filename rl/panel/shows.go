@@ -73,7 +73,7 @@ func (s *sheet) shown(g *rollout.Group, path int, q judge.Question) (ids []int, 
 	case !s.judge.Conversation():
 		return s.written(q)
 	case s.member.Shares() && g.Segments != nil:
-		ids = g.View(path).IDs
+		ids = g.View(path).Last()
 	default:
 		if ids, err = s.conversation(g.Problem, g.Paths[path].Text); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -23,12 +24,15 @@ func (r *Renderer) Turns() error {
 	if len(r.style.Tools) > 0 && !r.style.ByTags {
 		return r.callable()
 	}
-	if r.format == nil {
+	switch {
+	case r.format == nil && r.style.Whole:
+		return fmt.Errorf("%w: task.episode.history = \"template\" needs a chat template, which the model does not have, or task.form leaves out", lines.ErrInput)
+	case r.format == nil || r.style.Whole:
 		return nil
 	}
 	if why := r.format.Appends(); why != "" {
 		return hint.With(fmt.Errorf("%w: an episode has several turns, and the model's chat template does not only append: %s", lines.ErrInput, why),
-			`use a model whose template only appends; [task] form = "text" reads texts without a template`)
+			`--set task.episode.history=template draws each turn behind what the template makes of the turns before; or use a model whose template only appends`)
 	}
 	return nil
 }
@@ -50,9 +54,7 @@ func (r *Renderer) Begin(row verify.Problem, said []world.Message) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	c = c.Asked()
-	c.Messages = slices.Concat(c.Messages, messagesOf(said))
-	return r.format.Prompt(c)
+	return r.format.After(c.Asked(), messagesOf(said))
 }
 
 // Next are the token ids between two turns: the end token, unless the policy drew it, what others
@@ -107,21 +109,66 @@ func (r *Renderer) Played(row verify.Problem, asked string, p world.Played) (cha
 	default:
 		l.IDs, err = r.Asked(row, asked)
 	}
+	c := rollout.Context{Renderer: r, Row: row, Whole: r.style.Whole, IDs: l.IDs, Prompt: len(l.IDs), Said: p.Opening}
 	for i, turn := range p.Turns {
-		if err != nil {
+		fits := true
+		if err == nil {
+			fits, err = r.writes(&l, &c, turn.Text)
+		}
+		if err != nil || !fits || i+1 == len(p.Turns) {
 			return l, err
 		}
-		var own, next []int
-		if own, err = r.tok.Encode(turn.Text); err != nil {
-			return l, fmt.Errorf("turn %s: %w", terminal.Quote(turn.Text), err)
+		if fits, err = r.reads(&l, &c, turn); !fits {
+			return l, err
 		}
-		from := len(l.IDs)
-		l.IDs = slices.Concat(l.IDs, own, r.Ends()[:1])
-		l.Learned = append(l.Learned, chat.Span{From: from, To: len(l.IDs)})
-		if i+1 < len(p.Turns) {
-			next, err = r.Next(true, turn.Reply.Messages)
-			l.IDs = append(l.IDs, next...)
+		if asked != "" && l.Fresh != nil {
+			return l, fmt.Errorf("the context begins anew, so the problem cannot be asked in another way")
 		}
 	}
 	return l, err
+}
+
+// writes adds what is learned to a lesson and its context, with the end token. One that does not fit ends the lesson
+// before it, as the limit of tokens ends an episode.
+func (r *Renderer) writes(l *chat.Lesson, c *rollout.Context, said string) (fits bool, err error) {
+	own, err := r.tok.Encode(said)
+	if err != nil {
+		return false, fmt.Errorf("turn %s: %w", terminal.Quote(said), err)
+	}
+	s := rollout.Segment{IDs: append(own, r.Ends()[0])}
+	if n := len(l.Learned); n > 0 && r.style.Tokens > 0 && c.Size(s) > r.style.Tokens {
+		l.IDs = l.IDs[:l.Learned[n-1].To]
+		l.Fresh = slices.DeleteFunc(l.Fresh, func(at int) bool { return at >= len(l.IDs) })
+		return false, nil
+	}
+	from := len(l.IDs)
+	l.IDs = append(l.IDs, s.IDs...)
+	l.Learned = append(l.Learned, chat.Span{From: from, To: len(l.IDs)})
+	c.Append(s)
+	return true, nil
+}
+
+// reads adds what is read after a turn and before the next one, with a summary where it is time for one and it fits.
+func (r *Renderer) reads(l *chat.Lesson, c *rollout.Context, turn world.Exchange) (fits bool, err error) {
+	add := func(s rollout.Segment, err error) (bool, error) {
+		if s.Fresh {
+			l.Fresh = append(l.Fresh, len(l.IDs))
+		}
+		l.IDs = append(l.IDs, s.IDs...)
+		c.Append(s)
+		return err == nil, err
+	}
+	sum, reply := r.style.Sum, turn.Reply
+	next, err := c.Next(turn.Text, true, reply)
+	if err != nil || turn.Sum == "" || sum.At == 0 || c.Size(next) < sum.At {
+		return add(next, err)
+	}
+	reply.Messages = slices.Concat(reply.Messages, []world.Message{sum.Asked()})
+	if _, err := add(c.Next(turn.Text, true, reply)); err != nil {
+		return false, err
+	}
+	if fits, err := r.writes(l, c, turn.Sum); !fits {
+		return false, err
+	}
+	return add(c.Anew(sum.Told(turn.Sum)))
 }

@@ -36,6 +36,10 @@ type Style struct {
 
 	Tools  []world.Spec // that the model may call before it answers
 	ByTags bool         // calls stand between tags, rather than as the template writes them
+
+	Whole  bool          // before each turn of an episode the template writes the conversation as a whole
+	Sum    world.Summary // when the context of an episode begins anew from a summary
+	Tokens int           // of a context, the prompt apart, at most; 0: as many as there are
 	chat.Options
 }
 

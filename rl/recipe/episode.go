@@ -1,12 +1,15 @@
 package recipe
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/reward"
 )
 
 // Clock is how long a world may take for one turn; 0: as long as it takes.
@@ -45,6 +48,54 @@ func (d decoder) inTurns(s *Stage, task Task, at settings.Path) {
 		d.told(task, p.Reads(), at.With("truth"))
 	}
 	d.leaves(s, task, at)
+	d.restarts(s, task, at)
+}
+
+// Restarts says whether the recipe has contexts that begin anew.
+func (e Episode) Restarts() bool { return e.History == HistoryTemplate || e.Summary.At > 0 }
+
+// Histories of episodes.
+const (
+	HistoryAppend   = "append"   // what was drawn stays as it is
+	HistoryTemplate = "template" // the chat template writes the turns before each turn
+)
+
+// sumsUp checks when the context of an episode begins anew.
+func (d decoder) sumsUp(e Episode, at settings.Path) {
+	s, p := e.Summary, at.With("summary")
+	switch {
+	case s.At == 0 && s.Ask+s.Before != "":
+		d.Fail(p.With("at"), "%w", hint.With(fmt.Errorf("%s is missing: from how many tokens of a context on a summary is asked for", d.Name(p.With("at"))), "--set %s=%d", d.Name(p.With("at")), max(1, e.Tokens/2)))
+	case s.At > 0 && s.Ask == "":
+		d.Fail(p.With("ask"), "%s is missing: what the policy reads where it is to write a summary", d.Name(p.With("ask")))
+	case s.At >= e.Tokens && e.Tokens > 0 && s.At > 0:
+		d.Fail(p.With("at"), "%s = %d leaves no room for a summary in a context of %s = %d; accepted: less", d.Name(p.With("at")), s.At, d.Name(at.With("tokens")), e.Tokens)
+	case s.At > 0 && e.History == HistoryTemplate:
+		d.Fail(p, "%s does not go with history = \"template\", which writes what a summary would replace; accepted: one of them", d.Name(p))
+	}
+}
+
+// restarts refuses what a stage cannot do where contexts begin anew.
+func (d decoder) restarts(s *Stage, task Task, at settings.Path) {
+	if !task.Episode.Restarts() {
+		return
+	}
+	const why = "does not go with contexts that begin anew (task.episode.summary, or task.episode.history = \"template\")"
+	for key, given := range map[string]bool{"tree": s.Grows(), "seats": s.Sits()} {
+		if given {
+			d.Fail(at.With(key), "%s %s", d.Name(at.With(key)), why)
+		}
+	}
+	if a, err := s.Compiled(); err == nil {
+		for _, fact := range a.Reads() {
+			if family, _, _ := strings.Cut(fact, "("); slices.Contains(algo.OneContext, family) {
+				d.Fail(at.With("algorithm"), "%s reads %s, which is of one sequence and %s", d.Name(at.With("algorithm")), fact, why)
+			}
+		}
+	}
+	if slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return !a.Head }) {
+		d.Fail(at.With("reward"), "%s asks a model about texts, which %s", d.Name(at.With("reward")), why)
+	}
 }
 
 // told refuses facts of turns that the task's world never tells: they would have no value.

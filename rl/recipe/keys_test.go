@@ -103,6 +103,9 @@ func TestKeys(t *testing.T) {
 			if k.Table == "task.episode" { // a task in turns
 				set = []string{"task={name = \"guess\", episode = {" + k.Key + " = " + value + "}}"}
 			}
+			if k.Table == "task.episode.summary" {
+				set = []string{"task={name = \"guess\", episode = {summary = {" + k.Key + " = " + value + "}}}"}
+			}
 			if k.Table == "task.world" {
 				set = []string{playedBy(k.Key + " = " + value), file[1]}
 			}

@@ -228,15 +228,38 @@ type Episode struct {
 	Turns int `toml:"turns" range:"[1,4096]" unit:"turns"`
 
 	// largest number of tokens of an episode, without its prompt but with what is read between the turns;
-	// sampling.max_completion_tokens limits one turn; default: the length of the task's longest valid
-	// episode; with tools or a program of others there is no default
+	// where the context begins anew, of each context; sampling.max_completion_tokens limits one turn; default:
+	// the length of the task's longest valid episode; with tools or a program of others there is no default
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
+
+	// what the policy reads of the turns before. append: the tokens that it drew, which nothing changes;
+	// template: what the chat template makes of the whole conversation, as it is when the model is used; where
+	// that differs from what was drawn, as with a template that drops thoughts, the context begins anew, and each
+	// turn is learned in the context that it was drawn in
+	History string `toml:"history" choice:"append,template" default:"append"`
+
+	// asks the policy for a summary when its context is long; then the context begins anew with the problem and
+	// the summary. Summaries are learned as turns are. They are no turns of the world and of the key turns
+	Summary Summary `toml:"summary"`
 
 	// longest time of a world for one turn; a turn that takes longer is tried again in a fresh world; if it is
 	// late again, the policy is told that there is no answer; if the world itself is slow, the episode is not
 	// scored; a run that reaches the limit repeats only if it has calls.jsonl; 0: no limit; default: 0, and 60
 	// with a program or a server of others
 	Seconds float64 `toml:"seconds" range:"[0,86400]" unit:"seconds"`
+}
+
+// Summary says when the context of an episode begins anew with what the policy wrote.
+type Summary struct {
+	// tokens of the context, without the prompt: from so many on, once a reply is there, a summary is asked for
+	// in place of a turn; below the key tokens by what the request and the summary need; 0: never
+	At int `toml:"at" range:"[0,16777216]" unit:"tokens"`
+
+	// what the policy reads then, after the reply
+	Ask string `toml:"ask"`
+
+	// what stands before the summary in the new context
+	Before string `toml:"before"`
 }
 
 // Variant implements [settings.Variant].

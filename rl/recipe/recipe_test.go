@@ -161,6 +161,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 				if len(s.Algorithm.State) > 0 { // which the others may read
 					s.Curriculum, s.Numbers, s.Replay.Store, s.SecondChance = stageDefaults(KindRL).Curriculum, stageNumbers{}, "", stageDefaults(KindRL).SecondChance
+					for k := range s.Make {
+						s.Make[k].Where = ""
+					}
 				}
 				if !slices.Contains(a.Needs(), "greedy_reward") {
 					s.Best = stageDefaults(KindRL).Best

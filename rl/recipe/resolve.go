@@ -224,7 +224,7 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 	case there && !ok:
 		d.WrongType(at, value, "a table [task.episode]")
 	case len(task.Tools) > 0 || task.World.Given():
-		task.Episode = Episode{Turns: defaultTurns}
+		task.Episode = Episode{Turns: defaultTurns, History: HistoryAppend}
 		who := "tools answer"
 		if task.Starts() {
 			task.Episode.Seconds = outsideSeconds
@@ -238,6 +238,7 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 			d.Fail(p, "%w", hint.With(fmt.Errorf("%s is missing: what %s has no fixed length", d.Name(p), who), "--set %s=1024", d.Name(p)))
 		}
 		d.calledFirst(*task, at)
+		d.sumsUp(task.Episode, at)
 	case there && episodic == nil:
 		var names []string
 		for _, f := range tasks.Worlds() {
@@ -245,8 +246,9 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 		}
 		d.Fail(at, "[task.episode] is for tasks that are played in turns, but the problems of %s have one answer; add [[task.tool]], or take a task in turns: %s", task.Name, strings.Join(names, ", "))
 	case episodic != nil:
-		task.Episode = Episode{Turns: episodic.Turns(), Tokens: episodic.EpisodeTokens()}
+		task.Episode = Episode{Turns: episodic.Turns(), Tokens: episodic.EpisodeTokens(), History: HistoryAppend}
 		d.Decode(&task.Episode, table, at)
+		d.sumsUp(task.Episode, at)
 	}
 }
 

@@ -91,15 +91,17 @@ const (
 
 // Turn is what was said in an episode, by one side.
 type Turn struct {
-	By     string             `json:"by"`               // policy, world, or the name of another seat
-	Text   string             `json:"text"`             // what was said
-	Role   string             `json:"role,omitempty"`   // of the world, if it is not "user"
-	Tokens int                `json:"tokens,omitempty"` // of the policy: its own, end token included
-	Read   int                `json:"read,omitempty"`   // of the policy: tokens that it read then, before its next turn
-	Reward float64            `json:"reward,omitempty"` // of the policy: what the world paid
-	State  string             `json:"state,omitempty"`  // after it
-	Facts  map[string]float64 `json:"facts,omitempty"`  // that the world tells about it
-	Calls  []Called           `json:"calls,omitempty"`  // of the policy: its calls of tools; what the world says next answers them
+	By      string             `json:"by"`                // policy, world, or the name of another seat
+	Text    string             `json:"text"`              // what was said
+	Role    string             `json:"role,omitempty"`    // of the world, if it is not "user"
+	Tokens  int                `json:"tokens,omitempty"`  // of the policy: its own, end token included
+	Read    int                `json:"read,omitempty"`    // of the policy: tokens that it read then, before its next turn
+	Summary bool               `json:"summary,omitempty"` // of the policy: it is a summary, which the world did not see
+	Fresh   bool               `json:"fresh,omitempty"`   // of the policy: its context began anew before it
+	Reward  float64            `json:"reward,omitempty"`  // of the policy: what the world paid
+	State   string             `json:"state,omitempty"`   // after it
+	Facts   map[string]float64 `json:"facts,omitempty"`   // that the world tells about it
+	Calls   []Called           `json:"calls,omitempty"`   // of the policy: its calls of tools; what the world says next answers them
 }
 
 // Called is a call of a tool in a turn.
@@ -153,9 +155,10 @@ type Tokens struct {
 
 // Read is what the policy read in an episode before it went on.
 type Read struct {
-	Before int    `json:"before"` // place in the ids of the token that follows
-	IDs    []int  `json:"ids"`    // its tokens
-	Text   string `json:"text"`   // the same as text
+	Before int    `json:"before"`          // place in the ids of the token that follows
+	IDs    []int  `json:"ids"`             // its tokens
+	Text   string `json:"text"`            // the same as text
+	Fresh  bool   `json:"fresh,omitempty"` // they are the whole context: nothing that stands before them is read any more
 }
 
 // Evaluation is a line of EvaluationsFile: the first sample of one of the first held-out

@@ -36,7 +36,7 @@ type Opened struct {
 // Style says how the problems of a recipe become prompts.
 func Style(r *recipe.Recipe) prompts.Style {
 	t := r.Task
-	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Tools: t.Specs(), ByTags: t.Calls == recipe.CallsTags, Options: chat.Options{Variables: t.TemplateVars, AllowControl: t.AllowControl}}
+	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Tools: t.Specs(), ByTags: t.Calls == recipe.CallsTags, Whole: t.Episode.History == recipe.HistoryTemplate, Sum: world.Summary(t.Episode.Summary), Tokens: t.Episode.Tokens, Options: chat.Options{Variables: t.TemplateVars, AllowControl: t.AllowControl}}
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists

@@ -32,6 +32,7 @@ import (
 func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(key random.Key, greedy bool) world.Journal) *rollout.Episodes {
 	task := &o.Recipe.Task
 	out := &rollout.Episodes{Journal: journal, Renderer: renderer, Turns: task.Episode.Turns, Tokens: task.Episode.Tokens, Clock: task.Episode.Clock(),
+		Whole: task.Episode.History == recipe.HistoryTemplate, Sum: world.Summary(task.Episode.Summary),
 		Dice: func(k random.Key, of random.Purpose) *random.Rand { return k.Dice(seed, of) }}
 	switch played := task.Episodic(); {
 	case o.World != nil:

@@ -15,6 +15,7 @@ const ofPlayed = "; with a task that is played in turns"
 var turns = []fact{
 	of("turns", "turns", "turns that the policy took in the episode"+ofPlayed, func(c *Completion) float64 { return float64(len(c.Turns)) }),
 	of("read_tokens", "tokens", "tokens that it read between its turns"+ofPlayed, func(c *Completion) float64 { return float64(c.View.Read()) }),
+	of("contexts", "contexts", "contexts that it read: one, and one more for each time that it began anew"+ofPlayed, func(c *Completion) float64 { return float64(1 + len(c.View.Fresh)) }),
 	{
 		formula.Fact{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + ofPlayed},
 		ofEach(func(c *Completion) float64 { return holds(c.View.Limit == rollout.OutOfTurns) }),

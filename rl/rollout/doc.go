@@ -28,8 +28,11 @@
 // machine. Nothing changes a group once it is collected. The results of a step for a completion
 // (its reward, its advantage) are in records of package train.
 //
+// A context may begin anew: with a summary, by what a world says, or where a template changes what stood there. The path
+// goes on, with a [Segment] that is Fresh; what is read after it begins there.
+//
 // A [View] is a path laid out flat: token ids, and the spans of them that the policy wrote. A model
-// is trained on views.
+// is trained on views, of which each context is a sequence of its own ([View.Contexts]).
 //
 // Units: log-probs and entropies are in nats, of logits divided by the temperature
 // of the segment's Params, over the whole vocabulary.

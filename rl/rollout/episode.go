@@ -21,7 +21,9 @@ type Episodes struct {
 	Anywhere bool          // the world is a function of the problem and the dice, wherever this program is
 	Prompt   int           // tokens before the first turn, at most; 0: as many as there are
 	Turns    int           // of the policy, at most
-	Tokens   int           // own and read ones, the prompt apart, at most
+	Tokens   int           // own and read ones of a context, the prompt apart, at most
+	Whole    bool          // before each turn the template writes the conversation as a whole: where it changes what stood there, the context begins anew
+	Sum      world.Summary // when the context begins anew from a summary of the policy
 	Clock    time.Duration // that a world may take for one turn; 0: as long as it likes
 	Start    time.Duration // that it may take besides where an episode begins or catches up, or its canary
 	// Dice are the random numbers of [random.World], or of a [random.Player], for the key of a completion.
@@ -38,8 +40,7 @@ type episode struct {
 	params  Params
 	key     random.Key
 	dice    random.Key // of the world: of a branch those of the episode that it goes on from
-	ids     []int      // that the next turn is drawn after
-	prompt  int        // of ids
+	context Context
 	problem verify.Problem
 	opening []world.Message
 	state   string        // before the first turn
@@ -51,6 +52,11 @@ type episode struct {
 	segments []Segment // after the prompt
 	verdict  verify.Verdict
 	limit    Limit
+}
+
+// context is that of an episode before its first turn.
+func (c *Episodes) context(row verify.Problem, ids []int, prompt int) Context {
+	return Context{Renderer: c.Renderer, Row: row, Whole: c.Whole, IDs: ids, Prompt: prompt}
 }
 
 // play has the policy play n episodes after each start.
@@ -96,7 +102,7 @@ func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 	first := episodes[0]
 	r := requestsOf([]Start{*s}, len(episodes), first.params, first.key)[0]
 	r.Key = first.key
-	if c.Episodes.Anywhere && s.Given == nil {
+	if c.Episodes.Anywhere && !c.Episodes.Whole && c.Episodes.Sum.At == 0 && s.Given == nil {
 		r.Plays = &Plays{s.Problem, c.Episodes.Turns, c.Episodes.Tokens}
 	}
 	return playFrom(r, len(s.Prompt), episodes, f)
@@ -109,8 +115,8 @@ func playFrom(r Request, prompt int, episodes []*episode, f *flow) error {
 		return err
 	}
 	for i, e := range episodes {
-		e.ids = slices.Clone(r.Prompt)
-		e.prompt = prompt
+		e.context = e.Episodes.context(e.problem, r.Prompt, prompt)
+		e.context.Said = e.opening
 		f.play(func() error { return e.run(drawn[i], 1, f) })
 	}
 	return nil
@@ -233,59 +239,119 @@ func (e *episode) run(turn Segment, number int, f *flow) error {
 		if e.verdict.Verdict != "" { // it did not begin
 			return nil
 		}
-		next, over, err := e.step(f.ctx, &e.segments[len(e.segments)-1], number)
+		over, err := e.step(f, &e.segments[len(e.segments)-1], number)
 		if over || err != nil {
 			return err
 		}
-		e.append(Segment{Author: Outside, IDs: next})
-		params := e.params
-		params.MaxTokens = min(params.MaxTokens, e.left())
-		drawn, err := f.draw(e.number, Request{Prompt: slices.Clone(e.ids), N: 1, Params: params, Key: e.key})
-		if err != nil {
+		if turn, err = e.draw(f); err != nil {
 			return err
 		}
-		turn = drawn[0]
 	}
+}
+
+// draw has the policy write what comes next.
+func (e *episode) draw(f *flow) (Segment, error) {
+	params := e.params
+	params.MaxTokens = min(params.MaxTokens, e.left())
+	drawn, err := f.draw(e.number, Request{Prompt: e.context.IDs, N: 1, Params: params, Key: e.turnKey()})
+	if err != nil {
+		return Segment{}, err
+	}
+	return drawn[0], nil
+}
+
+// turnKey is that of the next turn.
+func (e *episode) turnKey() random.Key {
+	if e.context.Begun == 0 {
+		return e.key
+	}
+	return e.key.Restarted(e.context.Begun)
 }
 
 func (e *episode) append(s Segment) {
 	e.segments = append(e.segments, s)
-	e.ids = append(e.ids, s.IDs...)
+	e.context.Append(s)
 }
 
-// left is how many tokens the episode may still have.
-func (e *episode) left() int { return e.Tokens - (len(e.ids) - e.prompt) }
+// left is how many tokens the context may still have.
+func (e *episode) left() int { return e.Tokens - e.context.Size(Segment{}) }
 
-// step tells the world of a turn. next is what the policy reads then; over says that there is no
-// other turn. The error is of the journal, and ends the run.
-func (e *episode) step(ctx context.Context, s *Segment, number int) (next []int, over bool, err error) {
+// step tells the world of a turn, and has the policy read what it takes the next one after. over says that there is
+// no other turn. The error is of the journal or the sampler, and ends the run.
+func (e *episode) step(f *flow, s *Segment, number int) (over bool, err error) {
 	s.Turn = &Turn{At: number, Text: s.Text(e.Renderer)}
-	reply, broken := e.tell(ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended(), At: number})
+	reply, broken := e.tell(f.ctx, world.Turn{Text: s.Turn.Text, Cut: !s.Ended(), At: number})
 	if broken == nil {
 		s.Turn.Reward, s.Turn.State, s.Turn.Facts, s.Turn.Reply = reply.Reward, reply.State, reply.Facts, reply.Messages
 		s.Turn.Calls = reply.Calls
 		switch {
 		case reply.Verdict != nil:
 			e.verdict = *reply.Verdict
-			return nil, true, nil
+			return true, nil
 		case number == e.Turns:
 			e.limit = OutOfTurns
 		default:
-			if next, broken = e.Renderer.Next(s.Stop == EOS, reply.Messages); len(next) >= e.left() {
-				e.limit = OutOfTokens
+			if broken, err = e.goOn(f, s, reply); err != nil {
+				return true, err
 			}
 		}
 	}
 	if broken == nil && e.limit != "" {
-		e.verdict, broken = e.end(ctx, number)
+		e.verdict, broken = e.end(f.ctx, number)
 	}
 	if errors.Is(broken, world.ErrJournal) {
-		return nil, true, broken
+		return true, broken
 	}
 	if broken != nil {
 		e.verdict = broke(broken)
 	}
-	return next, e.verdict.Verdict != "", nil
+	return e.verdict.Verdict != "", nil
+}
+
+// goOn has the policy read what it takes its next turn after, or notes the limit that it has reached. broken is that
+// the reply cannot be read; the error is the sampler's.
+func (e *episode) goOn(f *flow, s *Segment, reply world.Reply) (broken, err error) {
+	next, broken := e.context.Next(s.Turn.Text, s.Stop == EOS, reply)
+	switch {
+	case broken != nil:
+		return broken, nil
+	case e.Sum.At > 0 && e.context.Size(next) >= e.Sum.At:
+		return e.sumUp(f, s, reply)
+	}
+	e.read(next)
+	return nil, nil
+}
+
+// sumUp asks the policy for a summary in place of a turn, and begins its context anew with that.
+func (e *episode) sumUp(f *flow, s *Segment, reply world.Reply) (broken, err error) {
+	reply.Messages = slices.Concat(reply.Messages, []world.Message{e.Sum.Asked()})
+	next, broken := e.context.Next(s.Turn.Text, s.Stop == EOS, reply)
+	if broken != nil {
+		return broken, nil
+	}
+	if e.read(next); e.limit != "" {
+		return nil, nil
+	}
+	sum, err := e.draw(f)
+	if err != nil {
+		return nil, err
+	}
+	sum.Turn = &Turn{At: s.Turn.At, Text: sum.Text(e.Renderer), State: reply.State, Sums: true}
+	e.append(sum)
+	next, broken = e.context.Anew(e.Sum.Told(sum.Turn.Text))
+	if broken == nil {
+		e.read(next)
+	}
+	return broken, nil
+}
+
+// read appends what the policy reads, unless it leaves no room for a turn.
+func (e *episode) read(next Segment) {
+	if e.context.Size(next) >= e.Tokens {
+		e.limit = OutOfTokens
+		return
+	}
+	e.append(next)
 }
 
 // groupsOf are the groups of n episodes after each start.

@@ -43,12 +43,14 @@ type Segment struct {
 	Drawn   Drawn     // zero unless a model drew the tokens
 	Stop    Stop      // "" unless a model drew the tokens
 	Turn    *Turn     `json:",omitempty"` // what came of it in an episode; nil: it is a whole answer, or nobody's turn
+	Fresh   bool      `json:",omitempty"` // the context begins anew with it: what stands before it is not read any more
 }
 
 // Turn is what a world made of a segment that the policy wrote.
 type Turn struct {
 	At     int                // its number in the episode, from 1
 	Text   string             // what the world read: without the end token
+	Sums   bool               `json:",omitempty"` // it is a summary after the turn of that number, with which the context begins anew; the world does not see it
 	Reward float64            // finite
 	State  string             `json:",omitempty"` // that it leads to: equal texts in a group are equal situations
 	Facts  map[string]float64 `json:",omitempty"` // by name; finite
@@ -143,7 +145,8 @@ type Span struct{ From, To int }
 
 // View is a path laid out flat.
 type View struct {
-	IDs         []int     // from the root to the leaf
+	IDs         []int     // from the root to the leaf: of all contexts, one after the other
+	Fresh       []int     // places in IDs where the context begins anew, ascending; nil: there is one context
 	Spans       []Span    // what the policy wrote, or is to learn as if it had: ascending, disjoint
 	Logprob     []float32 // [token of the spans] nats, as sampled
 	Entropy     []float32 // [token of the spans] nats, of the distribution each was drawn from
@@ -215,15 +218,53 @@ func (g *Group) View(path int) View {
 			v.Entropy = append(v.Entropy, s.Entropy...)
 			v.Temperature = s.Drawn.Params.Temperature
 		}
+		if s.Fresh {
+			v.Fresh = append(v.Fresh, len(v.IDs))
+		}
 		v.IDs = append(v.IDs, s.IDs...)
 	}
 	return v
+}
+
+// Contexts are what a model reads, one after the other: a view of each context, with its part of the spans. Each has
+// one, since a context begins anew before a turn.
+func (v View) Contexts() []View {
+	if v.Fresh == nil {
+		return []View{v}
+	}
+	var out []View
+	from, spans, logprob, entropy := 0, v.Spans, v.Logprob, v.Entropy
+	for _, to := range append(slices.Clone(v.Fresh), len(v.IDs)) {
+		one := v
+		one.IDs, one.Fresh, one.Spans = v.IDs[from:to:to], nil, nil
+		for len(spans) > 0 && spans[0].To <= to {
+			one.Spans, spans = append(one.Spans, Span{spans[0].From - from, spans[0].To - from}), spans[1:]
+		}
+		if n := one.Tokens(); logprob != nil {
+			one.Logprob, one.Entropy, logprob, entropy = logprob[:n:n], entropy[:n:n], logprob[n:], entropy[n:]
+		}
+		out, from = append(out, one), to
+	}
+	return out
+}
+
+// Last are the tokens of the last context.
+func (v View) Last() []int {
+	if v.Fresh == nil {
+		return v.IDs
+	}
+	return v.IDs[v.Fresh[len(v.Fresh)-1]:]
 }
 
 // After is the view with another prompt before the first token that the policy wrote.
 func (v View) After(prompt []int) View {
 	from := v.Spans[0].From
 	v.IDs = slices.Concat(prompt, v.IDs[from:])
+	fresh := v.Fresh
+	v.Fresh = nil
+	for _, at := range fresh {
+		v.Fresh = append(v.Fresh, at-from+len(prompt))
+	}
 	spans := make([]Span, len(v.Spans))
 	for i, s := range v.Spans {
 		spans[i] = Span{s.From - from + len(prompt), s.To - from + len(prompt)}
@@ -321,7 +362,10 @@ func (v View) Lengths() []int {
 // Number is what the world told about the turn by a name, or why there is none.
 func (t *Turn) Number(name string) (x float64, why string) {
 	x, there := t.Facts[name]
-	if !there {
+	switch {
+	case t.Sums:
+		return math.NaN(), fmt.Sprintf("the world did not see the summary after turn %d", t.At)
+	case !there:
 		return math.NaN(), fmt.Sprintf("the world tells no %s about turn %d", name, t.At)
 	}
 	return x, ""

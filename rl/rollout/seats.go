@@ -253,7 +253,7 @@ func (s *seated) begins(r world.Reply) error {
 			"--set task.max_prompt_tokens=%d", n)
 	}
 	s.append(Segment{Parent: -1, Author: Prompt, IDs: prompt})
-	s.prompt = len(prompt)
+	s.context.Prompt = len(prompt)
 	return nil
 }
 
@@ -272,7 +272,7 @@ func (s *seated) draw(f *flow) (taken, error) {
 	}
 	params := s.params
 	params.MaxTokens = min(params.MaxTokens, s.left())
-	r := Request{Prompt: slices.Clone(s.ids), N: 1, Params: params, Key: s.key}
+	r := Request{Prompt: s.context.IDs, N: 1, Params: params, Key: s.key}
 	if s.By == nil {
 		drawn, err := f.draw(s.number, r)
 		if err != nil {

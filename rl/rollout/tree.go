@@ -165,6 +165,9 @@ func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Fork
 	}()
 	n := 0
 	for i := range groups {
+		if slices.ContainsFunc(groups[i].Segments, func(s Segment) bool { return s.Fresh }) {
+			return fmt.Errorf("problem %s: the world begins the context of an episode anew. Completions grow as trees only in one context", groups[i].Problem.ID)
+		}
 		cut, after, err := groups[i].forked(f.At[i])
 		if err != nil {
 			return err
@@ -185,8 +188,8 @@ func (c *Collector) branchTurns(ctx context.Context, groups, out []Group, f Fork
 				if c.Episodes.Journal != nil {
 					e.journal = c.Episodes.Journal(k, params.Temperature == 0)
 				}
-				e.ids, _ = cut.upTo(at)
-				e.prompt = len(cut.Segments[0].IDs)
+				ids, _ := cut.upTo(at)
+				e.context = c.Episodes.context(cut.Problem, ids, len(cut.Segments[0].IDs))
 				b.played, n = append(b.played, e), n+1
 			}
 			branches = append(branches, b)
@@ -216,7 +219,7 @@ func (c *Collector) branchTurn(g *Group, after int, episodes []*episode, taken [
 		return err
 	}
 	first := episodes[0]
-	r := Request{Prompt: first.ids, N: len(episodes), Params: first.params, Key: first.key}
+	r := Request{Prompt: first.context.IDs, N: len(episodes), Params: first.params, Key: first.key}
 	r.Params.MaxTokens = min(r.Params.MaxTokens, first.left())
 	if taken != nil {
 		apart, err := f.apart(first.number, r, taken)

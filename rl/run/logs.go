@@ -255,15 +255,15 @@ func turnsOf(g *rollout.Group, sample int) []record.Turn {
 		}
 	}
 	others(0)
-	own := -1 // place of the policy's turn before
+	own, fresh := -1, false // place of the policy's turn before; the context began anew after it
 	for _, at := range g.Way(sample) {
 		s := &g.Segments[at]
 		switch {
 		case s.Author == rollout.Outside && own >= 0:
-			out[own].Read = len(s.IDs)
+			out[own].Read, fresh = len(s.IDs), s.Fresh
 		case s.Turn != nil:
 			own = len(out)
-			out = append(out, record.Turn{By: record.ByPolicy, Text: s.Turn.Text, Tokens: len(s.IDs), Reward: s.Turn.Reward, State: s.Turn.State, Facts: s.Turn.Facts, Calls: calledIn(s.Turn)})
+			out = append(out, record.Turn{By: record.ByPolicy, Text: s.Turn.Text, Tokens: len(s.IDs), Summary: s.Turn.Sums, Fresh: fresh, Reward: s.Turn.Reward, State: s.Turn.State, Facts: s.Turn.Facts, Calls: calledIn(s.Turn)})
 			others(s.Turn.At)
 			said(s.Turn.Reply)
 		}

@@ -45,7 +45,7 @@ func (t *tokens) line(e event, c *train.Completion, learned train.Lesson) record
 			n += own.To - own.From
 		}
 		read := c.View.IDs[c.View.Spans[i].To:s.From]
-		l.Read = append(l.Read, record.Read{Before: n, IDs: read, Text: t.decode(read)})
+		l.Read = append(l.Read, record.Read{Before: n, IDs: read, Text: t.decode(read), Fresh: slices.Contains(c.View.Fresh, c.View.Spans[i].To)})
 	}
 	for _, id := range l.IDs {
 		l.Text = append(l.Text, t.decode([]int{id}))

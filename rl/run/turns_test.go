@@ -41,6 +41,7 @@ func TestEpisodesResume(t *testing.T) {
 		"ahead": {"stage.rl.lag=1", "stage.rl.algorithm.advantage=own*(turn_reward + 0.1*turn.left) - 0.01*turns", "stage.rl.reward=task + 0.01*sum(turn.left)", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty)"},
 		"tools": {"task.settings.called=1", "task.settings.turns=3", "task.settings.terms=2", "model.width=32", "model.head_dim=16", "model.mlp=48", "stage.warm-up.batch_size=8", "stage.warm-up.optimizer.lr=0.01", "stage.warm-up.checkpoint_every=70", "stage.warm-up.hold_steps=140", "stage.warm-up.test_every=99", "stage.warm-up.until_valid=0", "stage.rl.algorithm.advantage=own*(reward - group_mean(reward) + 0.1*turn.calls - 0.2*turn.calls_failed)"},
 		"tree":  {"stage.rl.tree={rounds = 2, roots = 2, open = 1, width = 2, choose = \"same_mean(turn_reward, node) + leaves\"}", "stage.rl.group_size=6", "stage.rl.algorithm.advantage=own*(same_mean(reward, node) + 0.1*turn_reward)"},
+		"sums":  {"task.episode={tokens = 16, summary = {at = 5, ask = \"-\", before = \": \"}}", "stage.rl.reward=task + 0.01*contexts", "stage.rl.algorithm.advantage=own*(turn_reward + 0.1*summary) - 0.01*turns*contexts"},
 		"again": {"stage.rl.second_chance={when = \"group_max(reward) < 1\", again = 2, replace = 1}", "stage.rl.replay={store = \"group_mean(reward) < 2\", share = 0.5}"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +75,9 @@ func TestEpisodesResume(t *testing.T) {
 				}
 				if forks, there := row["rollout/forks"]; there != (name == "tree") || there && forks.(float64) < 1 {
 					t.Errorf("step %v: %v forks", row["step"], forks)
+				}
+				if contexts, there := row["rollout/contexts_mean"]; there != (name == "sums") || there && contexts.(float64) <= 1 {
+					t.Errorf("step %v: %v contexts", row["step"], contexts)
 				}
 				if row["rollout/turns_mean"].(float64) < 1 {
 					t.Errorf("step %v: %v turns", row["step"], row["rollout/turns_mean"])

@@ -530,6 +530,27 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 	if len(history) == 1 && p.Routes && !p.sure && dice.Chance(0.5) {
 		return "<reach>" + strings.Join(append([]string{at}, relations...), " ") + "</reach>"
 	}
+	at, relations, mark := p.follows(at, relations, history, dice)
+	if len(relations) == 0 || len(history)/2+1 == p.Most {
+		if !p.sure && p.Slips > 0 && dice.Chance(p.Slips) {
+			at = strconv.Itoa(dice.Between(0, p.Things-1))
+		}
+		return mark + at
+	}
+	return mark + searching(at+" "+relations[0])
+}
+
+// Sum implements [world.Summing]: what is left of the question.
+func (p reader) Sum(history []world.Message) string {
+	at, relations := asks(history[0].Text)
+	p.sure = true // it draws nothing
+	at, relations, _ = p.follows(at, relations, history, nil)
+	return strings.Join(append([]string{at}, relations...), " ")
+}
+
+// follows is how far the reader comes with what was said: the thing and the relations that are left, and the mark of
+// the turn that comes next.
+func (p reader) follows(at string, relations []string, history []world.Message, dice *random.Rand) (string, []string, string) {
 	mark := ""
 	for i := 2; i < len(history) && len(relations) > 0; i += 2 {
 		said := strings.Fields(firstLine(history[i].Text))
@@ -557,13 +578,7 @@ func (p reader) Play(history []world.Message, dice *random.Rand) string {
 			at, relations = said[2], relations[1:]
 		}
 	}
-	if len(relations) == 0 || len(history)/2+1 == p.Most {
-		if !p.sure && p.Slips > 0 && dice.Chance(p.Slips) {
-			at = strconv.Itoa(dice.Between(0, p.Things-1))
-		}
-		return mark + at
-	}
-	return mark + searching(at+" "+relations[0])
+	return at, relations, mark
 }
 
 // recalls is an answer without a search: the right one where it is known, else any.

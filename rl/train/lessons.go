@@ -82,7 +82,7 @@ func (s *rowStage) inRow(row verify.Problem, err error) error {
 
 // written is a completion that stands in a row, with its prompt.
 func written(row verify.Problem, l chat.Lesson, paid float64) Completion {
-	v := rollout.View{IDs: l.IDs, Temperature: 1}
+	v := rollout.View{IDs: l.IDs, Fresh: l.Fresh, Temperature: 1}
 	for _, s := range l.Learned {
 		v.Spans = append(v.Spans, rollout.Span(s))
 	}

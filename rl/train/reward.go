@@ -218,9 +218,10 @@ func (d *drawer) text(a reward.Ask, c *reward.Completion) cast.Text {
 	case a.After == "prompt":
 		t.After = v.IDs[:v.Prompt()]
 	case v.Stop == rollout.EOS:
-		t.After = v.IDs[:len(v.IDs)-1]
+		t.After = v.Last()
+		t.After = t.After[:len(t.After)-1]
 	default:
-		t.After = v.IDs
+		t.After = v.Last()
 	}
 	return t
 }

@@ -76,7 +76,7 @@ func lastTurns(x subject, _ string) (formula.Column, error) {
 // turnMetrics describe episodes; of completions without turns there are none, and of those without
 // tools none about calls.
 func turnMetrics(cs []Completion, row metrics.Row) {
-	n, turns, read, out, prompt := 0.0, 0, 0, 0, 0
+	n, turns, read, out, prompt, contexts := 0.0, 0, 0, 0, 0, 0
 	logprob, tokens := 0.0, 0 // of right ones
 	tools, calls, failed := false, 0.0, 0.0
 	for i := range cs {
@@ -95,6 +95,7 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 		}
 		n++
 		turns += len(c.View.Spans)
+		contexts += 1 + len(c.View.Fresh)
 		read += c.View.Read()
 		prompt += c.View.Prompt()
 		if c.Verdict().Verdict == verify.Right {
@@ -114,6 +115,9 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 	row["rollout/prompt_tokens"] = float64(prompt) / n
 	if tokens > 0 {
 		row["rollout/right_logprob"] = logprob / float64(tokens)
+	}
+	if float64(contexts) > n {
+		row["rollout/contexts_mean"] = float64(contexts) / n
 	}
 	if tools {
 		row["rollout/calls_mean"] = calls / n

@@ -11,7 +11,9 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
@@ -60,8 +62,12 @@ func guessingParts(t *testing.T, r *recipe.Recipe) (Parts, *facts) {
 	return p, f
 }
 
-// babble is a world that says so many numbers at random to each turn, and ends at random.
-type babble struct{ most int }
+// babble is a world that says so many numbers at random to each turn, and ends at random. With forgets the context
+// begins anew after some turns.
+type babble struct {
+	most    int
+	forgets bool
+}
 
 type babbling struct {
 	babble
@@ -84,6 +90,7 @@ func (b *babbling) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 		said = append(said, fmt.Sprint(b.dice.Between(0, 80)))
 	}
 	r.Messages = []world.Message{{Role: world.User, Text: strings.Join(said, " ")}}
+	r.Fresh = b.forgets && b.dice.Chance(0.4)
 	return r, nil
 }
 
@@ -91,15 +98,28 @@ func (b *babbling) Close() error { return nil }
 
 // TestEpisodesExact: of random episodes, drawn side by side in an engine of few sequences, each turn
 // has the tokens, the log-probs and the entropies, to the bit, that an engine draws that reads this
-// path alone, and that the trainer computes.
+// context alone, and that the trainer computes; also where contexts begin anew.
 func TestEpisodesExact(t *testing.T) {
+	for name, x := range map[string]struct {
+		world babble
+		sum   world.Summary
+	}{
+		"one context": {world: babble{most: 14}},
+		"world":       {world: babble{14, true}},
+		"summary":     {world: babble{14, true}, sum: world.Summary{At: 30, Ask: "7", Before: "8 9 "}},
+	} {
+		t.Run(name, func(t *testing.T) { exactEpisodes(t, x.world, x.sum) })
+	}
+}
+
+func exactEpisodes(t *testing.T, w babble, sum world.Summary) {
 	r := guessing(t, "task.episode.turns=6", "task.episode.tokens=90", "sampler_sequences=5", "stage.rl.sampling.max_completion_tokens=9", "model.init_std=0.4")
 	p, _ := guessingParts(t, r)
 	c, err := NewCollector(&resolve.Opened{Recipe: r, Source: p.Source}, p.Cast, p.Prompts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Episodes.World = babble{14}
+	c.Episodes.World, c.Episodes.Sum = w, sum
 	problems := prompts.Step(p.Source, 1, 1, 0, 6)
 	params := StepParams(&r.Stages[1])
 	params.Temperature, params.TopP = 0.8, 0.95
@@ -113,32 +133,42 @@ func TestEpisodesExact(t *testing.T) {
 	}
 	defer engine.Close()
 	alone := &cast.Sampler{Engine: engine, Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }}
-	var views []rollout.View
-	turns, cut := 0, 0
+	var views, apart []rollout.View
+	turns, cut, anew, sums := 0, 0, 0, 0
 	for i := range groups {
 		for j := range groups[i].Paths {
 			v := groups[i].View(j)
-			views = append(views, v)
-			for k, s := range groups[i].Turns(j) {
-				turns++
-				if s.Stop == rollout.Length {
-					cut++
+			v.Group = i + 1
+			views, anew = append(views, v), anew+len(v.Fresh)
+			own := groups[i].Turns(j)
+			for _, context := range v.Contexts() {
+				apart = append(apart, context)
+				for _, span := range context.Spans {
+					s := own[0]
+					own = own[1:]
+					turns++
+					if s.Stop == rollout.Length {
+						cut++
+					}
+					if s.Turn.Sums {
+						sums++
+					}
+					again, err := alone.Sample(t.Context(), []rollout.Request{{Prompt: context.IDs[:span.From], N: 1, Params: s.Drawn.Params, Key: s.Drawn.Key}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if a := again[0][0]; !slices.Equal(a.IDs, s.IDs) || !equalBits(a.Logprob, s.Logprob) || !equalBits(a.Entropy, s.Entropy) || a.Stop != s.Stop {
+						t.Fatalf("a turn of path %d of group %d: alone %v %v, in the episode %v %v", j, i, a.IDs, a.Logprob, s.IDs, s.Logprob)
+					}
 				}
-				again, err := alone.Sample(t.Context(), []rollout.Request{{Prompt: v.IDs[:v.Spans[k].From], N: 1, Params: s.Drawn.Params, Key: s.Drawn.Key}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if a := again[0][0]; !slices.Equal(a.IDs, s.IDs) || !equalBits(a.Logprob, s.Logprob) || !equalBits(a.Entropy, s.Entropy) || a.Stop != s.Stop {
-					t.Fatalf("turn %d of path %d of group %d: alone %v %v, in the episode %v %v", k+1, j, i, a.IDs, a.Logprob, s.IDs, s.Logprob)
-				}
+			}
+			if len(own) > 0 {
+				t.Errorf("%d turns of path %d of group %d are in no context", len(own), j, i)
 			}
 		}
 	}
-	if turns < 60 || cut == 0 || cut == turns {
-		t.Fatalf("%d turns, %d of them cut off: the test says little", turns, cut)
-	}
-	for i := range views {
-		views[i].Group = i/4 + 1
+	if turns < 60 || cut == 0 || cut == turns || w.forgets && anew < 10 || (sums > 4) != (sum.At > 0) {
+		t.Fatalf("%d turns, %d of them cut off, %d contexts anew, %d summaries: the test says little", turns, cut, anew, sums)
 	}
 	stats, err := p.Cast.Policy.Forward(views)
 	if err != nil {
@@ -148,6 +178,40 @@ func TestEpisodesExact(t *testing.T) {
 		if !equalBits(s.Logprob, views[i].Logprob) || !equalBits(s.Entropy, views[i].Entropy) {
 			t.Errorf("view %d: the trainer computes %v, drawn %v", i, s.Logprob, views[i].Logprob)
 		}
+	}
+	learnsApart(t, p.Cast.Policy, views, apart)
+}
+
+// learnsApart holds the gradient of views against that of their contexts, each a sequence of its own, with the same
+// weight for each token.
+func learnsApart(t *testing.T, policy *cast.Policy, views, apart []rollout.View) {
+	t.Helper()
+	weights := func(views []rollout.View) func(int, []seq.Stats) ([]learn.Weights, error) {
+		n := 0
+		return func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+			out := make([]learn.Weights, len(stats))
+			for i := range stats {
+				for range views[first+i].Tokens() {
+					n++
+					out[i].Logprob = append(out[i].Logprob, float64(n%7)-3)
+				}
+			}
+			return out, nil
+		}
+	}
+	var norms []float64
+	for _, of := range [][]rollout.View{views, apart} {
+		if err := policy.Accumulate(of, weights(of)); err != nil {
+			t.Fatal(err)
+		}
+		norm, err := policy.Update(learn.Optimizer{}) // at the rate 0: both are of the same weights
+		if err != nil {
+			t.Fatal(err)
+		}
+		norms = append(norms, norm)
+	}
+	if norms[0] != norms[1] || norms[0] == 0 {
+		t.Errorf("the gradient of the episodes has the norm %v, that of their contexts %v", norms[0], norms[1])
 	}
 }
 

@@ -24,6 +24,26 @@ type Players interface {
 	Chance(row verify.Problem) (float64, error)
 }
 
+// Summing is a Player that can write down what it needs to go on from.
+type Summing interface {
+	Player
+	// Sum is that, after what was said so far, the question of the problem first.
+	Sum(history []Message) string
+}
+
+// Summary says when a policy is asked to sum up its context, which begins anew then: with the problem and what it wrote.
+type Summary struct {
+	At     int    // tokens of the context, the prompt apart: from so many on, after a reply; 0: never
+	Ask    string // what it is asked
+	Before string // what stands before the summary in the new context
+}
+
+// Asked is the message by which it is asked.
+func (s Summary) Asked() Message { return Message{User, s.Ask} }
+
+// Told is the message with the summary, in the new context.
+func (s Summary) Told(text string) Message { return Message{User, s.Before + text} }
+
 // Played is an episode from its first turn to its end.
 type Played struct {
 	Opening []Message // what was said before the first turn, after the question
@@ -35,6 +55,7 @@ type Played struct {
 type Exchange struct {
 	Text  string
 	Reply Reply
+	Sum   string // what the player would write down after the reply; "": it does not
 }
 
 // Play plays an episode of a problem of at most so many turns. The dice are the world's; chance
@@ -53,12 +74,20 @@ func Play(ctx context.Context, w World, p Player, row verify.Problem, turns int,
 		if err != nil {
 			return out, err
 		}
-		out.Turns = append(out.Turns, Exchange{text, reply})
+		out.Turns = append(out.Turns, Exchange{Text: text, Reply: reply})
 		if reply.Verdict != nil {
 			out.Verdict = *reply.Verdict
 			return out, nil
 		}
-		history = append(append(history, Message{Assistant, text}), reply.Messages...)
+		if reply.Fresh {
+			history = history[:1:1]
+		} else {
+			history = append(history, Message{Assistant, text})
+		}
+		history = append(history, reply.Messages...)
+		if s, can := p.(Summing); can {
+			out.Turns[len(out.Turns)-1].Sum = s.Sum(history)
+		}
 	}
 	out.Verdict, err = Ended(ctx, episode)
 	return out, err

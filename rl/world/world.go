@@ -75,6 +75,7 @@ type Turn struct {
 // Reply is what a world answers to a turn.
 type Reply struct {
 	Messages []Message
+	Fresh    bool               // the context begins anew: the policy reads the problem and Messages, and nothing that was said before; not in a Table
 	Reward   float64            // of the turn; finite
 	State    string             // equal texts are equal situations of a problem; "": the world does not say
 	Facts    map[string]float64 // numbers about the turn, by name; all finite

@@ -153,7 +153,7 @@ R.answers = function (lines, tokens, params, judgements = []) {
 
 // conversation is an episode in one column: the turns of the policy, and further in what answered them.
 const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map((t, i) => R.h("li", { class: t.by === "policy" ? "policy" : "world" },
-  R.h("b", {}, answers(turns, i).map((c, n) => [n ? "; " : null, R.plain(c.tool), c.failed ? R.h("span", { class: "mistake" }, ", a mistake") : null]), answers(turns, i).length ? null : t.role || t.by), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
+  R.h("b", {}, answers(turns, i).map((c, n) => [n ? "; " : null, R.plain(c.tool), c.failed ? R.h("span", { class: "mistake" }, ", a mistake") : null]), answers(turns, i).length ? null : t.role || (t.summary ? "summary" : t.by), t.fresh ? ", in a new context" : null), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
 
 // answers are the calls that a turn of the world answers: one, where each call has an answer of its own.
 function answers(turns, at) {
@@ -196,7 +196,7 @@ const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]
 function tokenText(t, by, largest) {
   const clipped = new Set(t.clipped || []);
   const top = by ? Math.max(1e-9, ...t[by].map(Math.abs)) : largest;
-  const read = new Map((t.read || []).map((o) => [o.before, o.text]));
+  const read = new Map((t.read || []).map((o) => [o.before, (o.fresh ? "⟲ " : "") + o.text]));
   return R.h("code", { class: "tokens" }, t.text.flatMap((text, i) => {
     const v = by ? Math.abs(t[by][i]) : t.weight ? -t.weight[i] : 0, share = Math.min(1, Math.abs(v) / top);
     const level = share === 0 ? 0 : Math.max(1, Math.ceil(share * 4));

@@ -26,7 +26,8 @@
 //
 // An answer to begin and step has messages (each with a text, and a role, which is user without one, or tool),
 // and may have a reward, a state, which is equal where situations are, and facts, numbers by name, of
-// which each reply has those that the recipe names, or none. A verdict ends the episode: a score from 0 to
+// which each reply has those that the recipe names, or none. fresh, in an answer to step, has the policy forget all but
+// the problem and these messages. A verdict ends the episode: a score from 0 to
 // 1, with a reason, or the verdict "not_scored". An error says that the world broke.
 //
 // A line has at most [MaxLine] bytes and is UTF-8; unknown keys, and keys that are there twice, are refused.

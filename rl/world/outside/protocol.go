@@ -100,6 +100,7 @@ func (r request) line() []byte {
 type answer struct {
 	ID       string             `json:"id,omitempty"`
 	Messages []said             `json:"messages,omitempty"`
+	Fresh    bool               `json:"fresh,omitempty"` // nothing that was said before is read any more
 	Reward   float64            `json:"reward,omitempty"`
 	State    string             `json:"state,omitempty"`
 	Facts    map[string]float64 `json:"facts,omitempty"`
@@ -109,7 +110,7 @@ type answer struct {
 }
 
 // answerKeys are the keys of an answer.
-var answerKeys = []string{"id", "messages", "reward", "state", "facts", "verdict", "error", "rows"}
+var answerKeys = []string{"id", "messages", "fresh", "reward", "state", "facts", "verdict", "error", "rows"}
 
 // said is a message of a program.
 type said struct {
@@ -184,6 +185,8 @@ func (a answer) reply(first bool, facts []string) (world.Reply, error) {
 		return wrong("an answer has %d messages; accepted: at most %d", len(a.Messages), maxMessages)
 	case len(a.Messages) == 0 && a.Verdict == nil && !first:
 		return wrong("an answer to step has no messages and no verdict; accepted: one of them")
+	case a.Fresh && first:
+		return wrong("an answer to begin has fresh; accepted: in an answer to step, where something was said before")
 	case len(a.State) > maxState:
 		return wrong("a state has %d bytes; accepted: at most %d", len(a.State), maxState)
 	case math.IsInf(a.Reward, 0) || math.IsNaN(a.Reward):
@@ -201,6 +204,7 @@ func (a answer) reply(first bool, facts []string) (world.Reply, error) {
 		}
 		r.Messages = append(r.Messages, world.Message{Role: m.Role, Text: m.Text})
 	}
+	r.Fresh = a.Fresh
 	if a.Verdict != nil {
 		v, err := a.Verdict.verdict()
 		if err != nil {

@@ -216,6 +216,7 @@ func TestSpoken(t *testing.T) {
 		"an answer has the facts right; accepted: none, or": `{"id":"ID","messages":[{"text":"a"}],"facts":{"right":1}}`,
 		"a state has 5000 bytes; accepted: at most 4096":    `{"id":"ID","messages":[{"text":"a"}],"state":"` + strings.Repeat("a", 5000) + `"}`,
 		"an answer has 65 messages; accepted: at most 64":   `{"id":"ID","messages":[` + strings.Repeat(`{"text":"a"},`, 64) + `{"text":"a"}]}`,
+		`cannot unmarshal string into`:                      `{"id":"ID","fresh":"yes"}`,
 		"cannot unmarshal number 1e999":                     `{"id":"ID","reward":1e999,"messages":[{"text":"a"}]}`,
 		"rows answer begin or step":                         `{"id":"ID","rows":[{}]}`,
 	} {
