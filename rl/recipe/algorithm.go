@@ -288,6 +288,9 @@ func (a *Algorithm) write(m algo.Method) {
 	}
 }
 
+// pairAtLeast is what group_size may be where a group of one teaches nothing.
+const pairAtLeast = "at least 2, since the advantage compares the completions of one prompt: a single one has the advantage 0"
+
 // compile checks a method over what a stage supplies; nil: it is refused.
 func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at settings.Path, loose func(name string) bool) *algo.Algorithm {
 	before := d.Failed()
@@ -344,7 +347,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	}
 	if d.Failed() == before && s.GroupSize == 1 && !a.Teaches(s.GroupSize) {
 		p := settings.Path(at[:len(at)-1]).With("group_size")
-		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, since the advantage compares the completions of one prompt: a single one has the advantage 0", d.Name(p))
+		d.Fail(p, "%s = 1 is out of range; accepted: %s", d.Name(p), pairAtLeast)
 	}
 	if d.Failed() > before {
 		return nil

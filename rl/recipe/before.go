@@ -290,6 +290,11 @@ func (s *Stage) With(numbers map[string]float64) (*Stage, error) {
 			out.Optimizer.Schedule, out.Optimizer.WarmupSteps = "constant", 0
 		}
 	}
+	if out.GroupSize == 1 && s.GroupSize > 1 && s.Kind == KindRL {
+		if method, err := s.Compiled(); err != nil || !method.Teaches(1) {
+			return nil, errors.Join(err, errors.New("numbers.group_size is 1; accepted: "+pairAtLeast))
+		}
+	}
 	return &out, nil
 }
 

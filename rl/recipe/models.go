@@ -484,7 +484,17 @@ func (d decoder) formulaFault(at settings.Path, key string, err error, names []s
 	if strings.Contains(text, "unknown name") {
 		text += "; accepted: " + strings.Join(names, ", ") + "; a model with " + key + " is none of them"
 	}
-	d.Fail(at, "%s: %s", d.Name(at), text)
+	err = fmt.Errorf("%s: %s", d.Name(at), text)
+	if !strings.Contains(text, "accepted:") {
+		err = hint.With(err, "%s", formulaHints[key])
+	}
+	d.Fail(at, "%w", err)
+}
+
+// formulaHints are formulas over models as they can be, for those that cannot be read.
+var formulaHints = map[string]string{
+	"weights": `weights = "policy + 0.7*(tuned - policy)"; rlzero weights --help has the functions`,
+	"logits":  `logits = "policy + 0.5*(tuned - small)"`,
 }
 
 // summed checks the formula of a sum of logits.

@@ -115,6 +115,7 @@ func TestModelFaults(t *testing.T) {
 		{"two kinds", head + teacher + "weights = \"policy\"\n" + reads, "mine.toml:4:1: models.teacher.weights cannot be set together with models.teacher.copy"},
 		{"a formula over nobody", head + "[models.teacher]\nweights = \"policy + 0.5*(a - policy)\"\n" + reads, "mine.toml:3:1: models.teacher.weights: column 15: unknown name a; accepted: policy; a model with weights is none of them"},
 		{"a formula over two that are nobody", head + "[models.teacher]\nweights = \"a + b\"\n" + reads, "mine.toml:3:1: models.teacher.weights: column 5: unknown name b; accepted: policy"},
+		{"a formula that ends early", head + "[models.teacher]\nweights = \"policy + \"\n" + reads, "mine.toml:3:1: models.teacher.weights: column 10: expected a value"},
 		{"a formula over itself", head + "[models.teacher]\nweights = \"policy + teacher\"\n" + reads, "models.teacher.weights: column 10: unknown name teacher"},
 		{"a formula over many rows", head + "[models.teacher]\nweights = \"policy - mean(policy)\"\n" + reads, "mine.toml:3:1: models.teacher.weights: column 10: mean is taken over several rows; accepted: arithmetic on each element, and slerp(a, b, t)"},
 		{"a number out of range", head + "[models.teacher]\nweights = \"slerp(policy, policy, 3)\"\n" + reads, "models.teacher.weights: slerp(policy, policy, 3): found 3 for t, accepted: 0 to 1"},

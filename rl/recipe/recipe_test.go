@@ -389,6 +389,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"number of each prompt", "[stage.algorithm]", "numbers = {lr = \"seen\"}\n[stage.algorithm]", "FILE:35:12: stage.rl.numbers.lr: one value for each group where one for the run is wanted"},
 	{"number out of range", "[stage.algorithm]", "numbers = {temperature = \"2 - step\"}\n[stage.algorithm]", "stage.rl in step 2: numbers.temperature = 0.0 is out of range; accepted: a number, above 0 and at most 100"},
 	{"number above its largest", "[stage.algorithm]", "numbers = {group_size = \"8*step\"}\n[stage.algorithm]", "numbers.group_size is 16; accepted: at most group_size = 8, which is its upper bound"},
+	{"a group of one by a formula", "[stage.algorithm]", "numbers = {group_size = \"9 - 8*step\"}\n[stage.algorithm]", "stage.rl in step 1: numbers.group_size is 1; accepted: at least 2, since the advantage compares"},
 	{"number that is not whole", "[stage.algorithm]", "numbers = {group_size = \"8/step\"}\n[stage.algorithm]", "numbers.group_size is 1.6; accepted: a whole number from 1 to 65536"},
 	{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
 	{"table of a stage at the top", "[[stage]]\nname = \"warm-up\"", "[sampling]\ntop_k = 3\n[[stage]]\nname = \"warm-up\"", "FILE:21:2: sampling belongs to a stage: write [stage.sampling] below a [[stage]]"},

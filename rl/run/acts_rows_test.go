@@ -96,7 +96,7 @@ func easyRows(t *testing.T) string {
 		}
 		n := len(seen)
 		seen[p.ID] = true
-		row := map[string]any{"question": p.Question, "answer": p.Answer, "domain": []string{"math", "code"}[n%2], "direct": p.Question + p.Question,
+		row := map[string]any{"question": p.Question, "answer": p.Answer, "domain": []string{"math", "code"}[n%2], "direct": p.Question + p.Question, "trace": "=" + p.Answer,
 			"pair": n / 2, "phrase": n % 2, "middle": min(1, n%4), "critique": n % 3 / 2, "opening": n % 3 / 2, "values": n % 3 / 2, "yes": "=1", "no": "=2"}
 		for key, value := range p.Metadata {
 			row[key] = value

@@ -60,6 +60,7 @@ const (
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
+	"memory-r make.0.most":                       "the first steps make fewer rows",
 	"webrl replay.store":                         "two steps teach the model that pays too little: it holds no episode for done",
 	"webrl algorithm.loss":                       "a head begins at 0, so that the first step moves nothing else, and the second begins at the reference",
 	"autowebglm algorithm.policy":                noRatio,
@@ -123,6 +124,8 @@ var doesNotAct = map[string]string{
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
 var staysPut = map[string]string{
 	"arena-rl truth":           "as reward-math",
+	"think-rm truth":           "as reward-math",
+	"memory-r reward":          "nothing else reads the model that it names",
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"ampo source":              "the second chance takes what the drawn rows have",
@@ -146,11 +149,11 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"clpo": 40}
+var longImitation = map[string]int{"clpo": 40, "think-rm": 120}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -178,6 +181,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"climb":             {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"latent-trajectory": {"chain-sum-tiny", easyTask},                                                                                                                                                        // of two layers
 	"self-prm":          {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.1}}`}, // with a solution and a verdict
+	"think-rm":          {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 2, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"rooms":             {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
 	"library":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
 	"reseek":            {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, judged = true, lies = 0.3}}`},
@@ -414,7 +418,9 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 			}
 			if longImitation[a.name] > 0 { // of many problems
 				set("prompts_per_step=128")
-				set("group_size=1")
+				if !slices.ContainsFunc(st.Make, func(m recipe.Making) bool { return m.Each == "pair" }) {
+					set("group_size=1")
+				}
 			}
 			for k, m := range st.Make {
 				if m.By != "" {
@@ -446,6 +452,11 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 				set("max_tokens=48")
 			}
 			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(st.Learn)) {
+			if st.Learn[name].MaxTokens > 48 {
+				set("learn.%s.max_tokens=48", name)
+			}
 		}
 		if st.Numbers.MaxCompletionTokens != "" {
 			set(`numbers.max_completion_tokens="8"`)
