@@ -23,6 +23,7 @@ type fake struct {
 	renderer *prompts.Renderer
 	room     int
 	version  int
+	foreign  bool // its tokens are not the policy's
 	shown    [][]int
 	seeds    []uint64
 	apart    int                           // questions that share no beginning with the others of their call
@@ -51,7 +52,7 @@ func (f *fake) Question(text string) ([]int, error) { return f.renderer.Plain(te
 func (f *fake) Renderer() *prompts.Renderer         { return f.renderer }
 func (f *fake) Room() int                           { return f.room }
 func (f *fake) Version() any                        { return f.version }
-func (f *fake) Shares() bool                        { return true }
+func (f *fake) Shares() bool                        { return !f.foreign }
 
 func (f *fake) Heads(views []rollout.View) ([]float64, bool, error) {
 	var out []float64
@@ -357,6 +358,42 @@ func TestEqualMeans(t *testing.T) {
 	for _, i := range []int{0, 3, 4} { // six ties; two wins, two losses and two ties
 		if v := all[i]; v.Score != 0.5 || v.Values["place"] != 3 {
 			t.Errorf("completion %d: %+v", i, v)
+		}
+	}
+}
+
+// TestForeignTokens: ids that the policy drew reach a judge with its tokens alone. One with other tokens reads the
+// conversation in its own.
+func TestForeignTokens(t *testing.T) {
+	const drawn = 1 << 20 // an id that no tokenizer here has
+	for _, foreign := range []bool{false, true} {
+		f := newFake(t)
+		f.foreign, f.says = foreign, func(string) float64 { return 0 }
+		g := about("6*7?", "42", "43")
+		g.Segments = []rollout.Segment{{Parent: -1, IDs: []int{drawn}}, {IDs: []int{drawn}, Author: rollout.Policy}}
+		for i := range g.Paths {
+			g.Paths[i].Leaf = 1
+		}
+		for _, options := range []string{`{"model":"m","read":"head"}`, `{"model":"m","read":"head","source":"{question} {completion}"}`} {
+			f.shown = nil
+			verdictsOf(t, f.panel(), made(t, options), g)
+			reached := 0
+			for _, ids := range f.shown {
+				for _, id := range ids {
+					if id == drawn {
+						reached++
+					}
+				}
+			}
+			if shared := !foreign && !strings.Contains(options, "source"); len(f.shown) == 0 || (reached > 0) != shared {
+				t.Errorf("foreign: %t, %s: %d ids of the policy reach the judge in %d questions", foreign, options, reached, len(f.shown))
+			}
+		}
+		end := f.renderer.Ends()[0]
+		for _, ids := range f.shown { // of a prompt
+			if ids[len(ids)-1] != end {
+				t.Errorf("a head reads a prompt that ends in %d, want the end token %d", ids[len(ids)-1], end)
+			}
 		}
 	}
 }
