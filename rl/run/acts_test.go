@@ -125,7 +125,6 @@ var doesNotAct = map[string]string{
 var staysPut = map[string]string{
 	"arena-rl truth":           "as reward-math",
 	"think-rm truth":           "as reward-math",
-	"memory-r reward":          "nothing else reads the model that it names",
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"ampo source":              "the second chance takes what the drawn rows have",
