@@ -338,8 +338,8 @@ func (o *opening) outdated(all []record.Call) (func(record.Call) bool, error) {
 			newest = max(newest, past)
 		}
 	}
-	return func(line record.Call) bool { // what could not be run may be there now, unless something stands on it
-		if line.Fault == "" || !sinceCheckpoint(line) {
+	return func(line record.Call) bool { // what had no answer may have one now, unless something stands on it
+		if !lacksAnswer(line) || !sinceCheckpoint(line) {
 			return false
 		}
 		moment, _ := o.moment(line)

@@ -53,6 +53,11 @@ func TestOutdated(t *testing.T) {
 		if got := leave(c.fault); got != c.forgotten {
 			t.Errorf("a fault %s: forgotten %v", name, got)
 		}
+		refused := c.fault
+		refused.Fault, refused.Tool, refused.Answer = "", record.JudgeTool+"far", `{"refused":"it answers with status 400"}`
+		if got := leave(refused); got != c.forgotten {
+			t.Errorf("a refusal %s: forgotten %v", name, got)
+		}
 		for _, line := range c.others {
 			if leave(line) {
 				t.Errorf("a fault %s: the answer %+v is forgotten", name, line)

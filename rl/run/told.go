@@ -24,6 +24,16 @@ func asksOf(line record.Call) record.Call {
 	return key
 }
 
+// lacksAnswer says whether a call was not run, or a judge did not answer. That a server takes no such question is no
+// answer either: it may be mended.
+func lacksAnswer(line record.Call) bool {
+	if _, judges := line.Judge(); !judges {
+		return line.Fault != ""
+	}
+	said, err := saidBy(line)
+	return err == nil && said.Fault != ""
+}
+
 // spoken is the answer of a judge's line.
 type spoken struct {
 	Text   string `json:"text"`

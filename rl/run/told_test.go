@@ -167,23 +167,26 @@ func TestTold(t *testing.T) {
 		t.Errorf("a changed answer: %v", err)
 	}
 
-	// A server that is gone stops the run; once it is back the run goes on from its checkpoint.
-	dead := &server{before: func(n int, _ panel.Query) error {
-		if n > 100 {
-			return errors.New("connection refused")
+	// A server that is gone, or that takes no question, stops the run; once it is mended the run goes on from its
+	// checkpoint.
+	for _, why := range []error{errors.New("connection refused"), panel.Refused{Err: errors.New("it answers with status 400")}} {
+		dead := &server{before: func(n int, _ panel.Query) error {
+			if n > 100 {
+				return why
+			}
+			return nil
+		}}
+		stopped := t.TempDir()
+		if err := run(t, stopped, dead, Options{}); !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), why.Error()) {
+			t.Fatalf("a server that is gone: %v", err)
 		}
-		return nil
-	}}
-	stopped := t.TempDir()
-	if err := run(t, stopped, dead, Options{}); !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), "the answer of far is unreadable: connection refused") {
-		t.Fatalf("a server that is gone: %v", err)
-	}
-	dead.before = nil
-	must(t, run(t, stopped, dead, Options{Resume: true}))
-	for _, line := range journal(t, stopped) {
-		if at := slices.IndexFunc(journal(t, stopped), func(c record.Call) bool { return c.Fault != "" && c.Step == 4 }); at >= 0 {
-			t.Errorf("a fault stays: %+v", line)
-			break
+		dead.before = nil
+		must(t, run(t, stopped, dead, Options{Resume: true}))
+		for _, line := range journal(t, stopped) {
+			if lacksAnswer(line) && line.Step == 4 {
+				t.Errorf("it stays: %+v", line)
+				break
+			}
 		}
 	}
 	if err := run(t, t.TempDir(), nil, Options{}); err == nil || !strings.Contains(err.Error(), "the judge far is behind 127.0.0.1:1, and nobody here asks it") {
@@ -207,7 +210,10 @@ func TestOutdatedAttacks(t *testing.T) {
 			t.Errorf("%+v: forgotten: %v", c, got)
 		}
 		kept := line
-		if kept.Fault = ""; leave(kept) {
+		if kept.Fault, kept.Answer = "", `{"refused":"it answers with status 400"}`; leave(kept) != c.gone {
+			t.Errorf("%+v: that it is refused is forgotten: %v", c, !c.gone)
+		}
+		if kept.Answer = `{"text":"7"}`; leave(kept) {
 			t.Errorf("%+v: an answer is forgotten", c)
 		}
 	}
