@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -235,5 +236,62 @@ func TestForgedReplies(t *testing.T) {
 				t.Errorf("forged is%s: %s", want, why)
 			}
 		})
+	}
+}
+
+// hung answers one item, and hangs with the next.
+type hung struct {
+	paper
+	played bool
+}
+
+func (h *hung) Play(ctx context.Context, requests []rollout.Request, seed uint64) ([][][]rollout.Segment, error) {
+	if h.played {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	h.played = true
+	return h.paper.Play(ctx, requests, seed)
+}
+
+func (h *hung) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	if h.played {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.paper.Sample(ctx, requests, seed)
+}
+
+// TestDeafAhead: a worker that hangs is waited for once, though it has played episodes on before.
+func TestDeafAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1)})
+		defer f.Close()
+		go Work(t.Context(), m, "w", &hung{})
+		began := time.Now()
+		playedBy(t, f, 0)
+		if took := time.Since(began); took != 4*patience || f.Counts().Ahead < 2 {
+			t.Errorf("the step takes %v: %+v", took, f.Counts())
+		}
+	})
+}
+
+// TestRowsFit: items that play are messages that a carrier takes, however long the rows are.
+func TestRowsFit(t *testing.T) {
+	l := newLedger(func(random.Key) uint64 { return 0 }, Exact)
+	requests := requestsOf(0, 400)
+	for i := range requests {
+		requests[i].Plays = &rollout.Plays{Problem: verify.Problem{Question: strings.Repeat("long ", 700)}, Turns: 2, Tokens: 9}
+	}
+	all := l.cut(requests, len(requests))
+	for _, j := range all.jobs {
+		if len(j.data) > 1<<20 {
+			t.Errorf("an item of %d problems has %d bytes", len(j.requests), len(j.data))
+		}
+	}
+	if len(all.jobs) > 4 {
+		t.Errorf("%d items", len(all.jobs))
 	}
 }

@@ -35,6 +35,7 @@ type dispatcher struct {
 	arrived  chan Delivery   // from the carrier
 	deaf     int             // workers of the last call, if none of them answered
 	quiet    time.Time       // since when nothing of use is heard that is waited for; 0: nothing is waited for
+	vain     int             // results of the last round since one was of use, or none was there
 	came     time.Time       // when the last result arrived
 	longest  time.Duration   // of the silences of a call
 	silences []time.Duration // the longest of each of the last calls that waited
@@ -94,22 +95,32 @@ func (p *dispatcher) offer(ctx context.Context, t *table, version int) (n int, e
 }
 
 // next waits for a result; ok is false if none that is of use has come for longer than is usual,
-// in this round too, or in the last round at once. So whoever sends what is of no use holds up
-// nobody.
+// in this round too, or in the last round once what has come is looked at, arrivals at most. So
+// whoever sends what is of no use holds up nobody.
 func (p *dispatcher) next(ctx context.Context, round int) (d Delivery, ok bool, err error) {
+	last, patience := round >= hedges, time.Duration(round+1)*(p.patience+4*p.usual())
+	if late := !p.quiet.IsZero() && time.Since(p.quiet) >= patience; last && p.vain >= arrivals || !last && late {
+		p.vain = 0
+		return d, false, ctx.Err()
+	}
 	select {
 	case d := <-p.arrived:
-		p.came = time.Now()
+		if p.came = time.Now(); last {
+			p.vain++
+		} else if p.quiet.IsZero() { // if it is of no use, the silence has begun
+			p.quiet = p.came
+		}
 		return d, true, nil
 	default:
 	}
-	if round >= hedges {
+	if last {
+		p.vain = 0
 		return d, false, ctx.Err()
 	}
 	if p.quiet.IsZero() {
 		p.quiet = time.Now()
 	}
-	timer := time.NewTimer(time.Until(p.quiet.Add(time.Duration(round+1) * (p.patience + 4*p.usual()))))
+	timer := time.NewTimer(time.Until(p.quiet.Add(patience)))
 	defer timer.Stop()
 	select {
 	case d := <-p.arrived:
@@ -128,7 +139,7 @@ func (p *dispatcher) heard() {
 	if !p.quiet.IsZero() {
 		p.longest = max(p.longest, p.came.Sub(p.quiet))
 	}
-	p.quiet, p.deaf = time.Time{}, 0
+	p.quiet, p.deaf, p.vain = time.Time{}, 0, 0
 }
 
 // maxSilences is how many calls tell what is usual.

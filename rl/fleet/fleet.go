@@ -52,8 +52,12 @@ type Options struct {
 }
 
 // itemTokens is how many tokens the prompts of an item have at most, unless there is one
-// alone: carriers send an item as one message, NATS by default of at most 1 MiB.
-const itemTokens = 128 << 10
+// alone: carriers send an item as one message, NATS by default of at most 1 MiB. The bytes of
+// the rows that it plays count as tokens, tokenBytes as one.
+const (
+	itemTokens = 128 << 10
+	tokenBytes = 4
+)
 
 // Fleet draws completions by workers. It implements [rollout.Sampler], over a ledger of what is
 // handed out, a dispatcher that hands it out and waits, and trust in who answers.
@@ -117,8 +121,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 		}
 		t, f.ledger.begun = f.ledger.begun, nil
 	}
-	answered := t.ahead > 0
-	round := 0
+	waits, answered, round := t.open > 0, false, 0
 	for t.open > 0 {
 		if f.dispatcher.nobody(len(f.trust.refused)) {
 			round = hedges
@@ -149,7 +152,9 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 			return nil, err
 		}
 	}
-	f.dispatcher.ended(answered)
+	if waits {
+		f.dispatcher.ended(answered)
+	}
 	f.dispatcher.carrier.Withdraw(t.ids())
 	f.ledger.given = append(f.ledger.given, t.jobs...)
 	return t.segments(), f.remember()

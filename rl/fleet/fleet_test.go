@@ -578,3 +578,32 @@ func TestWorkEnds(t *testing.T) {
 		t.Errorf("the end of a run: %v", err)
 	}
 }
+
+// TestLate: the end of a silence is seen however much of no use has come, and in the last round no more of it is looked
+// at than may have come at once.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := dispatcher{slots: fixed(1), patience: patience, arrived: make(chan Delivery, arrivals)}
+		taken := func(round int) (n int) {
+			for {
+				for len(p.arrived) < arrivals {
+					p.arrived <- Delivery{}
+				}
+				_, ok, err := p.next(t.Context(), round)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok || n == 99 {
+					return n
+				}
+				n++
+				time.Sleep(time.Second)
+			}
+		}
+		for round, want := range []int{10, 10, arrivals, arrivals} {
+			if n := taken(round); n != want {
+				t.Errorf("round %d ends after %d results of no use, want %d", round, n, want)
+			}
+		}
+	})
+}

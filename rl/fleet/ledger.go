@@ -137,17 +137,18 @@ func (l *ledger) cut(requests []rollout.Request, size int, known ...known) *tabl
 			has = known[at].by
 		}
 		plays, row := playsOf(r)
+		more := len(r.Prompt) + len(row)/tokenBytes
 		var j *job
 		if n := len(t.jobs); n > 0 {
 			j = t.jobs[n-1]
 		}
-		if j == nil || len(j.requests) == size || tokens+len(r.Prompt) > itemTokens || !j.item.Params.Equal(r.Params) || j.item.Seed != seed || !j.item.Plays.equal(plays) || j.ahead != has {
+		if j == nil || len(j.requests) == size || tokens+more > itemTokens || !j.item.Params.Equal(r.Params) || j.item.Seed != seed || !j.item.Plays.equal(plays) || j.ahead != has {
 			j = l.job(Item{Seed: seed, Params: r.Params, Plays: plays})
 			j.ahead = has
 			t.jobs = append(t.jobs, j)
 			tokens = 0
 		}
-		tokens += len(r.Prompt)
+		tokens += more
 		j.requests = append(j.requests, r)
 		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, r.Key.Stream, r.N, row})
 		if has != (claimant{}) {

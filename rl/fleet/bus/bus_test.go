@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/fleet"
@@ -404,6 +406,34 @@ func TestUnfit(t *testing.T) {
 	w := Worker{Door: Door{URL: s.URL()}, Card: card, Open: func([]byte) (Engine, error) { return nil, failed }}
 	if err := w.Work(t.Context()); err != failed {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTooLong: that an item is longer than a message may be is told.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 9)
+	s := begin(t, Options{Listen: anyPort, Note: func(text string) {
+		if strings.Contains(text, "cannot be sent: ") {
+			select {
+			case told <- text:
+			default: // as often as it is offered
+			}
+		}
+	}}, fleet.Exact)
+	works(t, Door{URL: s.URL()}, nil)
+	s.joins(t, 1)
+	long := fleet.Item{Params: rollout.Params{Temperature: 1, MaxTokens: 1}, Prompts: []fleet.Prompt{{IDs: slices.Repeat([]int{40000}, 1<<20), N: 1}}}
+	if err := s.Offer(t.Context(), long.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case text := <-told:
+		if !strings.HasSuffix(text, nats.ErrMaxPayload.Error()) {
+			t.Error(text)
+		}
+	case <-time.After(patience):
+		t.Error("nothing is told")
 	}
 }
 

@@ -33,9 +33,9 @@ func (d *deltas) announce(p fleet.Policy) {
 func (d *deltas) answer() {
 	for _, m := range d.waiting {
 		if d.data == nil {
-			reply(m, statusGone, nil)
+			_ = send(m, statusGone, nil) // who gets nothing asks again
 		} else {
-			reply(m, statusOK, d.id[:])
+			_ = send(m, statusOK, d.id[:])
 		}
 	}
 	clear(d.waiting)
@@ -49,7 +49,7 @@ const worth = 0.9
 func (h *Hub) delta(m *nats.Msg, key string) {
 	d := &h.deltas
 	if len(m.Data) != 2*sha256.Size || fleet.Digest(m.Data[:sha256.Size]) != d.now.Weights || fleet.Digest(m.Data[sha256.Size:]) != d.before.Weights {
-		reply(m, statusGone, nil)
+		h.reply(m, statusGone, nil)
 		return
 	}
 	first := d.waiting == nil

@@ -303,7 +303,7 @@ func (h *Hub) answer(m *nats.Msg) {
 	}
 	p := h.peers[key]
 	if p == nil {
-		reply(m, statusStranger, nil)
+		h.reply(m, statusStranger, nil)
 		return
 	}
 	p.heard, p.missed = time.Now(), 0
@@ -322,11 +322,20 @@ func (h *Hub) answer(m *nats.Msg) {
 	}
 }
 
-// reply answers a request, if the server is there: if not, the worker asks again.
-func reply(m *nats.Msg, s status, body []byte) {
-	if m.Reply != "" {
-		m.Respond(append([]byte{byte(s)}, body...))
+// reply answers a request, and tells what cannot be sent, such as a message that is too long. If the
+// server is not there, the worker asks again.
+func (h *Hub) reply(m *nats.Msg, s status, body []byte) {
+	if err := send(m, s, body); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		h.note("an answer of %d bytes to a worker cannot be sent: %v", len(body), err)
 	}
+}
+
+// send answers a request.
+func send(m *nats.Msg, s status, body []byte) error {
+	if m.Reply == "" {
+		return nil
+	}
+	return m.Respond(append([]byte{byte(s)}, body...))
 }
 
 // maxCard is the size of the largest hello that is read.
@@ -336,15 +345,15 @@ const maxCard = 16 << 10
 func (h *Hub) hello(m *nats.Msg, key string) {
 	var card Card
 	if len(m.Data) > maxCard || json.Unmarshal(m.Data, &card) != nil {
-		reply(m, statusBad, []byte("this is not a hello of rlzero"))
+		h.reply(m, statusBad, []byte("this is not a hello of rlzero"))
 		return
 	}
 	if why := h.unfit(key, card); why != "" {
-		reply(m, statusRefused, []byte(why))
+		h.reply(m, statusRefused, []byte(why))
 		return
 	}
 	if h.spec == nil {
-		reply(m, statusStranger, nil)
+		h.reply(m, statusStranger, nil)
 		return
 	}
 	if old := h.peers[key]; old != nil {
@@ -354,7 +363,7 @@ func (h *Hub) hello(m *nats.Msg, key string) {
 	}
 	h.Forget(key) // it may have another device now
 	h.peers[key] = &peer{card: card, heard: time.Now(), version: -1}
-	reply(m, statusOK, h.specID[:])
+	h.reply(m, statusOK, h.specID[:])
 }
 
 // unfit says why a worker cannot take part; "" if it can. h.mu is held.
@@ -390,24 +399,24 @@ func (h *Hub) take(m *nats.Msg, key string, p *peer) {
 		defer h.mu.Unlock()
 		switch why := h.policy.Refused[key]; {
 		case errors.Is(err, fleet.ErrRefused):
-			reply(m, statusRefused, []byte(why))
+			h.reply(m, statusRefused, []byte(why))
 			return
 		case err != nil:
-			reply(m, statusNothing, nil)
+			h.reply(m, statusNothing, nil)
 			return
 		case ctx.Err() != nil: // it is gone, or asks again
 			h.Offer(h.ctx, data)
 			return
 		}
 		if p.most, err = mostOf(data); err != nil { // too large for a worker: the fleet computes it when nobody answers
-			reply(m, statusNothing, nil)
+			h.reply(m, statusNothing, nil)
 			return
 		}
 		if _, verdicts := verdict.Release(data); !verdicts {
 			p.version = h.policy.Version
 		}
 		p.item, p.partial = data, nil
-		reply(m, statusOK, data)
+		h.reply(m, statusOK, data)
 	}()
 }
 
@@ -424,7 +433,7 @@ func mostOf(data []byte) (int, error) {
 // part takes a part of the result of the item that a worker has. h.mu is held.
 func (h *Hub) part(m *nats.Msg, key string, p *peer) {
 	if p.item == nil { // a reply was lost, or nobody asked
-		reply(m, statusOK, nil)
+		h.reply(m, statusOK, nil)
 		return
 	}
 	total, offset, data, err := decodePart(m.Data)
@@ -432,7 +441,7 @@ func (h *Hub) part(m *nats.Msg, key string, p *peer) {
 	case err != nil: // for the fleet to judge
 		p.partial, total = m.Data, len(m.Data)
 	case offset > len(p.partial):
-		reply(m, statusBad, fmt.Appendf(nil, "a part at %d, after %d bytes", offset, len(p.partial)))
+		h.reply(m, statusBad, fmt.Appendf(nil, "a part at %d, after %d bytes", offset, len(p.partial)))
 		return
 	default:
 		p.partial = append(p.partial[:offset], data...)
@@ -442,13 +451,13 @@ func (h *Hub) part(m *nats.Msg, key string, p *peer) {
 		p.item, p.partial = nil, nil
 		p.done++
 	}
-	reply(m, statusOK, nil)
+	h.reply(m, statusOK, nil)
 }
 
 // get sends a part of the spec or of the weights. h.mu is held.
 func (h *Hub) get(m *nats.Msg) {
 	if len(m.Data) != sha256.Size+8 {
-		reply(m, statusBad, []byte("a request for a part is 40 bytes long"))
+		h.reply(m, statusBad, []byte("a request for a part is 40 bytes long"))
 		return
 	}
 	want := fleet.Digest(m.Data[:sha256.Size])
@@ -458,16 +467,16 @@ func (h *Hub) get(m *nats.Msg) {
 	} else if want != h.specID {
 		var err error
 		if data, err = h.Fetch(h.ctx, want, maxBytes); err != nil {
-			reply(m, statusGone, nil)
+			h.reply(m, statusGone, nil)
 			return
 		}
 	}
 	offset := binary.LittleEndian.Uint64(m.Data[sha256.Size:])
 	if offset >= uint64(len(data)) {
-		reply(m, statusBad, fmt.Appendf(nil, "a part at %d of %d", offset, len(data)))
+		h.reply(m, statusBad, fmt.Appendf(nil, "a part at %d of %d", offset, len(data)))
 		return
 	}
-	reply(m, statusOK, encodePart(data, int(offset)))
+	h.reply(m, statusOK, encodePart(data, int(offset)))
 }
 
 // who lists the workers. h.mu is held.
@@ -495,5 +504,5 @@ func (h *Hub) who(m *nats.Msg) {
 	if err != nil { // of plain values
 		panic(err)
 	}
-	reply(m, statusOK, data)
+	h.reply(m, statusOK, data)
 }
