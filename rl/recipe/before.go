@@ -452,6 +452,9 @@ func (d decoder) blocks(s *Stage, task Task, at settings.Path) {
 		{s.Proposes(), "propose", "whose problems the policy writes"},
 		{s.Refill.Tries > 0, "refill.tries", "which draws other prompts in place of some"},
 		{s.Arrives(), "order = \"arrival\"", "which takes groups of several steps"},
+		{s.Replay.Store != "" && s.Replay.Share > 0, "replay.share", "whose groups stand in place of some prompts"},
+		{len(s.Sources) > 0, "[[stage.source]]", "whose rows stand in place of some prompts"},
+		{s.Numbers.PromptsPerStep != "", "numbers.prompts_per_step", "which takes fewer of them in some steps"},
 	} {
 		if other.given {
 			d.Fail(p, "%s does not go with %s, %s", d.Name(p), other.key, other.says)
