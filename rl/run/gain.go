@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/internal/random"
@@ -52,7 +53,7 @@ func (g *gain) Pick(ctx context.Context, requests []rollout.Request, first, coun
 // Sample implements rollout.Sampler.
 func (g *gain) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	key := requests[0].Key
-	if g.told || key.Purpose == random.HeldOut || key.Purpose == random.Probe {
+	if g.told || slices.Contains([]random.Purpose{random.HeldOut, random.Probe, random.FreshPass}, key.Purpose) {
 		return g.workers.Sample(ctx, requests)
 	}
 	if key.Purpose == random.Sample {

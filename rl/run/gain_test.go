@@ -64,3 +64,24 @@ func TestGain(t *testing.T) {
 		}
 	}
 }
+
+// nothing draws nothing.
+type nothing struct{}
+
+func (nothing) Sample(_ context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	return make([][]rollout.Segment, len(requests)), nil
+}
+
+// TestGainOfStep: what is drawn beside the first step, and before it, is the workers' and no part of it.
+func TestGainOfStep(t *testing.T) {
+	for _, c := range []struct {
+		of  random.Purpose
+		own bool
+	}{{random.Sample, true}, {random.Refill, true}, {random.FreshPass, false}, {random.HeldOut, false}, {random.Probe, false}} {
+		var own, theirs []random.Key
+		g := &gain{own: asked{nothing{}, &own}, workers: asked{nothing{}, &theirs}}
+		if _, err := g.Sample(t.Context(), []rollout.Request{{Key: random.Key{Purpose: c.of}}}); err != nil || len(own) == 1 != c.own || len(theirs) == 1 == c.own {
+			t.Errorf("purpose %d: %d by the run, %d by workers", c.of, len(own), len(theirs))
+		}
+	}
+}
