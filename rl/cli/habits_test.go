@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -166,5 +168,23 @@ func TestQuiet(t *testing.T) {
 	}
 	if want := warning + "a\n! step 3: an alert\npage  http://127.0.0.1\n"; out.String() != want {
 		t.Errorf("passed on %q, want %q", out.String(), want)
+	}
+}
+
+// TestWatchDamaged: metrics alone can be watched, and a recipe that is damaged is told with its place.
+func TestWatchDamaged(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("metrics.jsonl", `{"step":1,"stage":"rl","reward/mean":0.5}`+"\n")
+	if code, out, stderr := rlzero(t, "watch", dir); code != 0 {
+		t.Errorf("without a recipe: exit code %d, %s%s", code, out, stderr)
+	}
+	write("recipe.toml", "name = ")
+	if code, _, stderr := rlzero(t, "watch", dir); code == 0 || !strings.Contains(stderr, "recipe.toml:1:") {
+		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

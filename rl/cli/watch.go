@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -73,8 +75,11 @@ type watching struct {
 func watchRun(c *cli.Context, dir string) error {
 	file := filepath.Join(dir, record.MetricsFile)
 	w := &watching{c: c, file: file, reader: record.Reader{Name: file}}
-	if r, err := recipe.Load(filepath.Join(dir, recipe.File), nil); err == nil { // metrics alone can be watched too
+	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	if err == nil {
 		w.trains = r.Trains()
+	} else if !errors.Is(err, fs.ErrNotExist) { // metrics alone can be watched too
+		return err
 	}
 	w.watcher = watch.New(w.trains)
 	if err := w.news(); err != nil {
