@@ -268,8 +268,12 @@ func (t *contest) differs(a, b *contestant) string {
 }
 
 // sameTask tells whether two recipes learn the same problems. Starts of their own may imitate other
-// demonstrations: settings of a procedural task that change neither the held-out problems nor the tokens.
+// demonstrations: settings of a procedural task that change neither the held-out problems nor the tokens, or episodes
+// whose context begins anew otherwise.
 func (t *contest) sameTask(a, b recipe.Task) bool {
+	if t.own {
+		a.Episode.History, a.Episode.Summary = b.Episode.History, b.Episode.Summary
+	}
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
