@@ -56,7 +56,7 @@ func TurnFacts() []formula.Fact {
 	return []formula.Fact{
 		{Name: "turns", Level: formula.Completion, Unit: "turns", Meaning: "turns that the policy took in the episode" + needs},
 		{Name: "read_tokens", Level: formula.Completion, Unit: "tokens", Meaning: "tokens that it read between its turns" + needs},
-		{Name: "contexts", Level: formula.Completion, Unit: "contexts", Meaning: "contexts that the policy read: one, and one more for each time that it began anew" + needs},
+		{Name: "contexts", Level: formula.Completion, Unit: "contexts", Meaning: "contexts that it read: one, and one more for each time that it began anew" + needs},
 		{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + needs},
 		{Name: "turn_reward", Level: formula.Segment, Meaning: "what the world pays for a turn" + needs},
 		{Name: TurnFact + "*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + needs},
