@@ -1,5 +1,7 @@
 package random
 
+import "math"
+
 // Key names the random numbers that one completion is drawn with: the same key
 // under the same seed gives the same completion of the same prompt.
 type Key struct {
@@ -27,16 +29,18 @@ func (k Key) DiceBy(seed uint64, of Purpose) *Rand {
 const (
 	maxContexts = 1 << 13
 	maxPurposes = 1 << 8
+	maxStep     = math.MaxInt / maxPurposes / maxContexts // stands for all steps from it on, such as the one after a stage
 )
 
 // Restarted is the key of a completion whose context began anew for the n-th time, from 1 on: its positions are
 // those that the contexts before it had, so it has random numbers of its own. n is at most 8191.
 func (k Key) Restarted(n int) Key {
-	k.Step, k.Purpose = (k.Step*maxContexts+n)*maxPurposes+int(k.Purpose), Restart
+	k.Step, k.Purpose = (min(k.Step, maxStep)*maxContexts+n)*maxPurposes+int(k.Purpose), Restart
 	return k
 }
 
-// Restarts are the purpose and the step of the key that one of the purpose Restart with a step was made of.
+// Restarts are the purpose and the step of the key that one of the purpose Restart with a step was made of; a step
+// above 2^42-1 is that number.
 func Restarts(step int) (of Purpose, its int) {
 	return Purpose(step % maxPurposes), step / maxPurposes / maxContexts
 }

@@ -64,7 +64,8 @@ func (w Weights) zero() bool {
 //
 // One update is Accumulate, or Forward and Backward, and then Step. Gradients add up
 // until Step, and the sum has the same bits however the sequences were cut into
-// batches, as long as every group fits one (see [seq.GroupRows]).
+// batches, as long as every group fits one (see [seq.GroupRows], which counts one sequence for a completion:
+// a group with contexts that begin anew has more, and may need more rows).
 type Trainer struct {
 	d       *decoder.Decoder
 	trained []*trained         // all parameters of the model, or those of its adapter; then the value head's, if there is one

@@ -16,7 +16,7 @@ type Capacity struct {
 
 // GroupRows is how many rows a trainer needs so that it never cuts a group: n sequences
 // that have at least so many tokens of their prompt in common, and at most so many
-// after them (see [Sequence].Group).
+// after them (see [Sequence].Group). A completion whose context begins anew is several sequences of its group.
 func GroupRows(prompt, completion, n int) int {
 	n = min(n, TreeSequences)
 	return max(prompt+n*(completion-1), n*completion)

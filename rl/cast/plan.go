@@ -94,7 +94,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 	return s
 }
 
-// groupRows is how many rows a group of a stage takes at most; 0: it has none.
+// groupRows is how many rows a group of a stage takes at most; 0: it has none. Contexts that begin anew are not
+// counted: how many an episode has is not known before, and a group of theirs may be divided.
 func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 	switch {
 	case st.Kind == recipe.KindPreference:

@@ -106,7 +106,8 @@ func (r Result) plausible(i Item, vocab int) bool {
 	return true
 }
 
-// plausible says whether an episode could go on so after its first turn. How long a turn may be is seen when it is asked for.
+// plausible says whether an episode could go on so after its first turn, in one context: the worlds that are played
+// anywhere do not begin it anew. How long a turn may be is seen when it is asked for.
 func (p *Plays) plausible(first rollout.Segment, later []rollout.Segment, vocab int) bool {
 	tokens := len(first.IDs)
 	for n, s := range later {

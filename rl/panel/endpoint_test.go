@@ -65,9 +65,9 @@ func TestEndpoint(t *testing.T) {
 	p := panelOf()
 	key := random.Key{Purpose: random.Sample, Stage: 1, Step: 5, Stream: 3}
 	g := about("6*7?", "one", "two", long, "one")
-	g.Segments = []rollout.Segment{{Parent: -1}, {Drawn: rollout.Drawn{Key: key}}}
+	g.Segments = []rollout.Segment{{Parent: -1}, {Drawn: rollout.Drawn{Key: key}}, {Parent: 1, Drawn: rollout.Drawn{Key: key.Restarted(1)}}}
 	for i := range g.Paths {
-		g.Paths[i].Leaf = 1
+		g.Paths[i].Leaf = 1 + i%2 // of some the context began anew
 	}
 	out := verdictsOf(t, p, j, g)[0]
 	if out[0].Score != 0.7 || out[0].Verdict != verify.Graded || out[3].Score != 0.7 {

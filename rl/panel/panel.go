@@ -150,11 +150,12 @@ func (s *sheet) put(ids []int, g *rollout.Group, path int) int {
 	return at
 }
 
-// keyOf is the key of the random numbers of a path. Texts that nobody drew, such as attacks, have that of their stage.
+// keyOf is the key of the random numbers of a path; of an episode whose context began anew that which it began with.
+// Texts that nobody drew, such as attacks, have that of their stage.
 func (s *sheet) keyOf(g *rollout.Group, path int) random.Key {
 	if g.Segments != nil {
-		for _, at := range slices.Backward(g.Said(path)) {
-			if key := g.Segments[at].Drawn.Key; key != (random.Key{}) {
+		for _, at := range slices.Backward(g.Way(path)) {
+			if key := g.Segments[at].Drawn.Key; key != (random.Key{}) && key.Purpose != random.Restart {
 				return key
 			}
 		}

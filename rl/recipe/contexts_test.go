@@ -24,6 +24,7 @@ func TestContexts(t *testing.T) {
 		{"guess-tiny", []string{episode, `task.episode.history="template"`}, `does not go with history = "template"`},
 		{"guess-tiny", []string{episode, `stage.rl.tree={rounds = 1, roots = 2, open = 1, width = 2}`, "stage.rl.group_size=4"}, "stage.rl.tree does not go with contexts that begin anew"},
 		{"guess-tiny", []string{episode, `stage.rl.algorithm.metrics={"my/norm" = "step_mean(gradient_norm)"}`}, "reads gradient_norm, which is of one sequence and does not go with contexts"},
+		{"guess-tiny", []string{episode, `stage.rl.second_chance={when = "group_max(reward) < 1", show = "{question} It is {answer}."}`}, `stage.rl.second_chance.show = "{question} It is {answer}." does not go with contexts that begin anew (task.episode.summary, or task.episode.history = "template"): what it shows would be forgotten there; accepted: again`},
 		{"nim-tiny", []string{`task.episode={tokens = 20, summary = {at = 9, ask = "-"}}`}, "seats does not go with contexts that begin anew"},
 	} {
 		r, err := Load(x.from, x.sets)

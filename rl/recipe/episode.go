@@ -81,10 +81,15 @@ func (d decoder) restarts(s *Stage, task Task, at settings.Path) {
 		return
 	}
 	const why = "does not go with contexts that begin anew (task.episode.summary, or task.episode.history = \"template\")"
-	for key, given := range map[string]bool{"tree": s.Grows(), "seats": s.Sits()} {
-		if given {
-			d.Fail(at.With(key), "%s %s", d.Name(at.With(key)), why)
-		}
+	if s.Grows() {
+		d.Fail(at.With("tree"), "%s %s", d.Name(at.With("tree")), why)
+	}
+	if s.Sits() {
+		d.Fail(at.With("seats"), "%s %s", d.Name(at.With("seats")), why)
+	}
+	if show := s.SecondChance.Show; show != "" {
+		p := at.With("second_chance").With("show")
+		d.Fail(p, "%s = %q %s: what it shows would be forgotten there; accepted: again", d.Name(p), show, why)
 	}
 	if a, err := s.Compiled(); err == nil {
 		for _, fact := range a.Reads() {

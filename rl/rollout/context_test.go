@@ -127,7 +127,11 @@ func TestContexts(t *testing.T) {
 					t.Errorf("the key %+v", k)
 				}
 			}
+			situations := g.Situations(1)
 			for i, s := range turns {
+				if s.Turn.Sums && (situations[i].Why != "" || situations[i+1].Text != turns[i-1].Turn.State || situations[i+1] == situations[i]) {
+					t.Errorf("the summary %d is written in %q, and the turn after it in %q", i, situations[i], situations[i+1])
+				}
 				if sum := x.sum.At > 0 && (i == 2 || i == 4); s.Turn.Sums != sum {
 					t.Errorf("turn %d: %+v; it is a summary: %v", i, s.Turn, sum)
 				}

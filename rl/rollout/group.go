@@ -306,8 +306,11 @@ func (g *Group) Turns(path int) []*Segment {
 // Situation is that in which a turn is taken, or why it is not known.
 type Situation struct{ Text, Why string }
 
+// summing stands before the situation in which a summary is written: the turn after it is taken in the same one.
+const summing = "summary\x00"
+
 // Situations are those in which the turns of a path are taken: all first turns of a group are taken in
-// the same.
+// the same. That of a summary is another one than that of the turn after it.
 func (g *Group) Situations(path int) []Situation {
 	var out []Situation
 	at := Situation{Text: g.State}
@@ -315,7 +318,11 @@ func (g *Group) Situations(path int) []Situation {
 		at.Text = sat.State
 	}
 	for _, s := range g.Turns(path) {
-		out = append(out, at)
+		taken := at
+		if s.Turn != nil && s.Turn.Sums && taken.Why == "" {
+			taken.Text = summing + taken.Text
+		}
+		out = append(out, taken)
 		switch {
 		case s.Turn == nil:
 			at = Situation{Why: "the world broke in the turn before, or did not see it"}

@@ -53,6 +53,9 @@ func (g *gain) Pick(ctx context.Context, requests []rollout.Request, first, coun
 // Sample implements rollout.Sampler.
 func (g *gain) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	key := requests[0].Key
+	if key.Purpose == random.Restart {
+		key.Purpose, key.Step = random.Restarts(key.Step)
+	}
 	if g.told || slices.Contains([]random.Purpose{random.HeldOut, random.Probe, random.FreshPass}, key.Purpose) {
 		return g.workers.Sample(ctx, requests)
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,27 @@ type asked struct {
 func (a asked) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	*a.keys = append(*a.keys, requests[0].Key)
 	return a.Sampler.Sample(ctx, requests)
+}
+
+// TestGainAnew: where the context of a completion begins anew, its turns are drawn by whom the turns before were.
+func TestGainAnew(t *testing.T) {
+	for key, byWorkers := range map[random.Key]bool{{Purpose: random.HeldOut, Step: 1}: true, {Purpose: random.HeldOut, Step: math.MaxInt}: true, {Purpose: random.Sample, Step: 0}: false} {
+		var own, workers []random.Key
+		g := &gain{own: asked{nobody{}, &own}, workers: asked{nobody{}, &workers}, steps: 1}
+		if _, err := g.Sample(t.Context(), []rollout.Request{{Key: key.Restarted(1)}}); err != nil {
+			t.Fatal(err)
+		}
+		if (len(workers) == 1) != byWorkers || len(own)+len(workers) != 1 {
+			t.Errorf("%+v: %d requests to workers, %d to the run", key, len(workers), len(own))
+		}
+	}
+}
+
+// nobody draws nothing.
+type nobody struct{ rollout.Sampler }
+
+func (nobody) Sample(context.Context, []rollout.Request) ([][]rollout.Segment, error) {
+	return nil, nil
 }
 
 // TestGain: the first training step is drawn by the run itself, which then says what

@@ -64,6 +64,9 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 		return cs, nil
 	}
 	groups, err := d.replacements(ctx, p, try, all, cs)
+	if err == nil {
+		err = remembered(p.stage, groups)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +96,17 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 		}
 	}
 	return replaced, d.pay(p, replaced, d.coins(p.At, try))
+}
+
+// remembered refuses episodes that were shown something and whose context a world began anew, without that.
+func remembered(st *recipe.Stage, groups []rollout.Group) error {
+	for i := range groups {
+		if st.SecondChance.Show != "" && slices.ContainsFunc(groups[i].Segments, func(s rollout.Segment) bool { return s.Fresh }) {
+			return hint.With(fmt.Errorf("stage %s: second_chance.show: problem %s: the world begins the context of an episode anew, where what was shown is forgotten", st.Name, groups[i].Problem.ID),
+				"second_chance.again in place of show, or a world whose answers never have fresh")
+		}
+	}
+	return nil
 }
 
 // worst are the numbers of n samples of a group that are replaced: those with the lowest

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/seq"
@@ -334,6 +335,9 @@ func (x subject) add(t *formula.Table, fact string, by when) error {
 	if _, there := t.Column(fact); there {
 		return nil
 	}
+	if err := x.oneContext(fact); err != nil {
+		return err
+	}
 	columns, err := x.columns(fact, by)
 	if err != nil {
 		return err
@@ -341,6 +345,22 @@ func (x subject) add(t *formula.Table, fact string, by when) error {
 	for _, c := range columns {
 		if err := t.Add(fact, c); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// oneContext refuses a fact of completions as one sequence where one of them is several: a program of others may
+// begin a context anew at any time.
+func (x subject) oneContext(fact string) error {
+	family, _, _ := strings.Cut(fact, "(")
+	if !slices.Contains(algo.OneContext, family) {
+		return nil
+	}
+	for i := range x.cs {
+		if x.cs[i].View.Fresh != nil {
+			return x.blamed(hint.With(fmt.Errorf("problem %s: the world begins the context of an episode anew, and %s is of one sequence", x.cs[i].From.Problem.ID, fact),
+				"a formula without %s, or a world whose answers never have fresh", fact))
 		}
 	}
 	return nil

@@ -33,6 +33,22 @@ func TestAskedWithoutEnds(t *testing.T) {
 	}
 }
 
+// TestAskedAnew: of an episode whose context began anew there is no completion that is one text.
+func TestAskedAnew(t *testing.T) {
+	c := reward.Completion{View: rollout.View{IDs: []int{1, 2, 3, 4}, Spans: []rollout.Span{{From: 1, To: 2}, {From: 3, To: 4}}, Fresh: []int{2}}}
+	for what, got := range map[string]cast.Text{
+		"scored by itself": new(drawer).text(reward.Ask{After: "nothing"}, &c),
+		"held against":     likened(reward.Shown{Completion: true}, &c),
+	} {
+		if got.IDs != nil || !strings.Contains(got.Lack, "began anew") {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	if got := likened(reward.Shown{Prompt: true}, &c); !slices.Equal(got.IDs, []int{1}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // rendererOf writes prompts for the model of a recipe.
 func rendererOf(t *testing.T, r *recipe.Recipe, dev gpu.Device) *prompts.Renderer {
 	t.Helper()

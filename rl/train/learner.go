@@ -130,7 +130,7 @@ func (c *course) finish() (*Event, error) {
 		c.tokens += c.found.tokens
 		c.metrics["optim/rows"] += float64(c.s.who.Rows())
 		for _, v := range c.waiting.read {
-			c.metrics["optim/tokens"] += float64(len(v.IDs) - 1)
+			c.metrics["optim/tokens"] += float64(len(v.IDs) - 1 - len(v.Fresh))
 		}
 		made = append(made, record.Update{Update: len(c.done), Groups: c.waiting.groups(), Tokens: c.found.tokens, Loss: c.found.loss, GradNorm: c.found.norm})
 		if err := c.next(); err != nil {

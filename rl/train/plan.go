@@ -389,8 +389,6 @@ func StepOf(p random.Purpose, step int) (of int, after bool) {
 		return step / 2, true
 	case random.HeldOut, random.Probe:
 		return step - 1, true
-	case random.Restart:
-		return StepOf(random.Restarts(step))
 	}
 	return step, false
 }

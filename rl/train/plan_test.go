@@ -189,19 +189,3 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
-
-// TestStepOfRestarts: a context that began anew is of the step of its completion.
-func TestStepOfRestarts(t *testing.T) {
-	for _, k := range []random.Key{{Purpose: random.Sample, Step: 7}, {Purpose: random.Refill, Step: 7*maxTries + 3}, {Purpose: random.HeldOut, Step: 8}, {Purpose: random.Sample}} {
-		seen := map[int]bool{}
-		for _, n := range []int{1, 2, 8191} {
-			again := k.Restarted(n)
-			step, after := StepOf(again.Purpose, again.Step)
-			want, wantAfter := StepOf(k.Purpose, k.Step)
-			if step != want || after != wantAfter || seen[again.Step] {
-				t.Errorf("%+v, begun %d times: step %d, after %v; want %d, %v", k, n, step, after, want, wantAfter)
-			}
-			seen[again.Step] = true
-		}
-	}
-}

@@ -190,12 +190,17 @@ func (d *drawer) alike(a reward.Ask, cs []reward.Completion) error {
 	return nil
 }
 
+// begunAnew says why a completion is no text that a model could read.
+const begunAnew = "the context of the episode began anew, so the completion is not one text"
+
 // likened is a text of a completion that is held against another one.
 func likened(s reward.Shown, c *reward.Completion) (t cast.Text) {
 	v := c.View
 	switch {
 	case s.Prompt:
 		t.IDs = v.IDs[:v.Prompt()]
+	case s.Completion && v.Fresh != nil:
+		t.Lack = begunAnew
 	case s.Completion && v.Stop == rollout.EOS:
 		t.IDs = v.IDs[v.Prompt() : len(v.IDs)-1]
 	case s.Completion:
@@ -210,6 +215,9 @@ func likened(s reward.Shown, c *reward.Completion) (t cast.Text) {
 func (d *drawer) text(a reward.Ask, c *reward.Completion) cast.Text {
 	v := c.View
 	if a.After == "nothing" {
+		if v.Fresh != nil {
+			return cast.Text{Lack: begunAnew}
+		}
 		ends := d.models.Ends() // a model may have none, which ScoreOf tells
 		return cast.Text{After: ends[:min(1, len(ends))], IDs: v.IDs[v.Prompt():]}
 	}
