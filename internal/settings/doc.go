@@ -19,6 +19,8 @@
 //	         table or of one around it
 //	of       variants of the struct that have the key, see [Variant]
 //	with     beside which words of another key it does something: "rule=sgd,adam"
+//	hashed   "given": [Hashed] leaves it out where it is zero, so that what was hashed before there
+//	         was such a key has the same hash
 //	was      its former name, which is refused with the new one
 //	about    what the setting is, in a phrase
 //

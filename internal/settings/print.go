@@ -12,15 +12,22 @@ import (
 
 // Print writes a struct as TOML with every value, defaults included. Decoded over
 // any values it gives the same struct.
-func Print(v any) string {
+func Print(v any) string { return printed(v, func(Field) bool { return true }) }
+
+// Hashed is what [Print] writes without the fields that are hashed where they are given, and are not.
+func Hashed(v any) string {
+	return printed(v, func(f Field) bool { return f.declared.Tag.Get("hashed") != "given" || !f.value.IsZero() })
+}
+
+func printed(v any, keep func(Field) bool) string {
 	var w strings.Builder
-	printTable(&w, "", structOf(v), "")
+	printTable(&w, "", structOf(v), "", keep)
 	return strings.TrimLeft(w.String(), "\n")
 }
 
 // printTable writes the values of a table first, then the tables in it, as TOML
 // asks for.
-func printTable(w *strings.Builder, name string, v reflect.Value, around string) {
+func printTable(w *strings.Builder, name string, v reflect.Value, around string, keep func(Field) bool) {
 	kind := kindOf(v, around)
 	variant, varies := v.Interface().(Variant)
 	var tables []Field
@@ -29,7 +36,7 @@ func printTable(w *strings.Builder, name string, v reflect.Value, around string)
 			f.value = f.value.Elem()
 		}
 		switch {
-		case !f.In(kind), varies && !f.Of(variant.Variant()):
+		case !f.In(kind), varies && !f.Of(variant.Variant()), !keep(f):
 		case f.rest:
 			rest := f.value.Interface().(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(rest)) {
@@ -46,7 +53,7 @@ func printTable(w *strings.Builder, name string, v reflect.Value, around string)
 		if f.value.Kind() == reflect.Slice {
 			for i := range f.value.Len() {
 				fmt.Fprintf(w, "\n[[%s]]\n", inner)
-				printTable(w, inner, f.value.Index(i), kind)
+				printTable(w, inner, f.value.Index(i), kind, keep)
 			}
 			continue
 		}
@@ -54,12 +61,12 @@ func printTable(w *strings.Builder, name string, v reflect.Value, around string)
 			for _, key := range slices.SortedFunc(slices.Values(f.value.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
 				head := inner + "." + printKey(key.String())
 				fmt.Fprintf(w, "\n[%s]\n", head)
-				printTable(w, head, f.value.MapIndex(key), kind)
+				printTable(w, head, f.value.MapIndex(key), kind, keep)
 			}
 			continue
 		}
 		fmt.Fprintf(w, "\n[%s]\n", inner)
-		printTable(w, inner, f.value, kind)
+		printTable(w, inner, f.value, kind, keep)
 	}
 }
 

@@ -453,3 +453,16 @@ func TestNamedTables(t *testing.T) {
 		}
 	}
 }
+
+// TestHashed: a field that is hashed where it is given is left out where it is zero; it is always printed.
+func TestHashed(t *testing.T) {
+	type table struct {
+		Old int  `toml:"old"`
+		New bool `toml:"new" hashed:"given"`
+	}
+	for want, v := range map[string]table{"old = 1\n": {Old: 1}, "old = 1\nnew = true\n": {1, true}} {
+		if got := Hashed(&v); got != want || !strings.Contains(Print(&v), "new = ") {
+			t.Errorf("hashed\n%s\nwant\n%s\nprinted\n%s", got, want, Print(&v))
+		}
+	}
+}

@@ -107,6 +107,9 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	for k := 2; k <= most(arms); k *= 2 {
 		c.problemRow(fmt.Sprintf("pass@%d", k), func(p []record.Outcome) []float64 { return shares(p, k) })
 	}
+	if k := voters(arms); k > 0 {
+		c.problemRow(fmt.Sprintf("maj@%d", k), votes)
+	}
 	for _, m := range trained {
 		c.seedRow(Row{Name: m.name, Unit: m.unit}, func(t *Trial) float64 { return t.closing(m.metric) })
 	}
@@ -166,6 +169,26 @@ func graded(arms []Arm) bool {
 			return slices.ContainsFunc(t.Problems, func(p record.Outcome) bool { return p.Score != float64(p.Right) })
 		})
 	})
+}
+
+// voters is the number of answers to a held-out problem that majority votes count at most; 0: some run has counted none.
+func voters(arms []Arm) int {
+	all := 0
+	for _, a := range arms {
+		for _, t := range a.Trials {
+			n := 0
+			for _, p := range t.Problems {
+				if p.Voted {
+					n = max(n, p.Scored)
+				}
+			}
+			if n == 0 {
+				return 0
+			}
+			all = max(all, n)
+		}
+	}
+	return all
 }
 
 // problemRow adds a figure that each held-out problem has.

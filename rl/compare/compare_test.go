@@ -109,6 +109,27 @@ func TestOwnMetrics(t *testing.T) {
 	}
 }
 
+// TestVotes: maj@K is a row where every run has counted answers, over the problems in which it has.
+func TestVotes(t *testing.T) {
+	arms := twoArms()
+	for i, a := range arms {
+		for _, trial := range a.Trials {
+			if c, err := New(arms, 0.5); err != nil || slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Name == "maj@4" }) {
+				t.Fatalf("%v: a row of votes before all have some", err)
+			}
+			trial.Problems[0].Voted, trial.Problems[0].Elects = true, i == 1
+			trial.Problems[1].Voted, trial.Problems[1].Elects = true, true
+		}
+	}
+	c, err := New(arms, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := rowNamed(t, c, "maj@4").Arms; f[0].Mean != 0.5 || f[1].Mean != 1 || f[1].Gain.Mean != 0.5 {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestFigures by hand.
 func TestFigures(t *testing.T) {
 	c, err := New(twoArms(), math.NaN())

@@ -165,6 +165,21 @@ func shares(problems []record.Outcome, k int) []float64 {
 	return out
 }
 
+// votes are 1 for each held-out problem whose commonest answer is right, and 0 for others; NaN where answers were not
+// counted.
+func votes(problems []record.Outcome) []float64 {
+	out := make([]float64, len(problems))
+	for i, p := range problems {
+		switch {
+		case !p.Voted:
+			out[i] = math.NaN()
+		case p.Elects:
+			out[i] = 1
+		}
+	}
+	return out
+}
+
 // scores are the mean scores of held-out problems; NaN where none was scored.
 func scores(problems []record.Outcome) []float64 {
 	out := make([]float64, len(problems))

@@ -32,6 +32,7 @@ type Question struct {
 	Params   rollout.Params // how they are drawn
 	Key      random.Key
 	Greedy   bool // measure the most likely completion of each problem too
+	Votes    bool // majority votes are logged, of all completions
 }
 
 // Result is what a model reached.
@@ -45,6 +46,7 @@ type Result struct {
 	Valid     float64         // share of valid completions; NaN if the task does not say what is valid
 	NotScored int             // completions
 	Length    float64         // mean, tokens
+	Votes     bool            // majority votes are logged
 	Groups    []rollout.Group // [problem]
 }
 
@@ -55,6 +57,7 @@ func (e *Evaluator) Measure(ctx context.Context, q Question) (*Result, error) {
 		return nil, err
 	}
 	r := e.summarise(groups, q.N, q.K)
+	r.Votes = q.Votes
 	if !q.Greedy {
 		return r, nil
 	}
@@ -159,6 +162,9 @@ func (r *Result) Outcomes() []record.Outcome {
 	for i := range r.Groups {
 		t := tallyOf(&r.Groups[i])
 		out[i] = record.Outcome{Scored: t.scored(), Right: t.right, Score: t.sum}
+		if out[i].Voted = r.Votes && t.scored() > 0; out[i].Voted {
+			out[i].Elects = stats.MajorityRight(t.answers, t.rights)
+		}
 	}
 	return out
 }
@@ -188,6 +194,9 @@ func (r *Result) Metrics() metrics.Row {
 	}
 	for k, v := range r.PassAt {
 		row[fmt.Sprintf("eval/pass@%d", k)] = v
+	}
+	if r.Votes {
+		row[fmt.Sprintf("eval/maj@%d", r.Samples)] = r.MajAt[r.Samples]
 	}
 	return row
 }

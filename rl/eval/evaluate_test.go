@@ -77,6 +77,28 @@ func TestEvaluationRow(t *testing.T) {
 	}
 }
 
+// TestVotes: majority votes stand in a row of metrics, and by problem, only where they are asked for; a problem without a
+// verdict has none.
+func TestVotes(t *testing.T) {
+	ev := new(Evaluator).summarise([]rollout.Group{
+		judgedAs(verify.Accept("1", "", ""), verify.Accept("1", "", ""), verify.Reject("2", "", "")),
+		judgedAs(verify.Accept("1", "", ""), verify.Reject("2", "", ""), verify.Reject("2", "", "")),
+		judgedAs(verify.Abstain(""), verify.Abstain(""), verify.Abstain("")),
+	}, 3, []int{1, 3})
+	if _, there := ev.Metrics()["eval/maj@3"]; there || ev.Outcomes()[0].Voted {
+		t.Error("votes that nobody asked for")
+	}
+	ev.Votes = true
+	if got := ev.Metrics()["eval/maj@3"]; got != 0.5 {
+		t.Errorf("maj@3 is %v, want 0.5", got)
+	}
+	for i, want := range [][2]bool{{true, true}, {true, false}, {false, false}} {
+		if o := ev.Outcomes()[i]; [2]bool{o.Voted, o.Elects} != want {
+			t.Errorf("problem %d: %+v, want %v", i, o, want)
+		}
+	}
+}
+
 // TestNothingJudged: a result without a verdict is an error, and a table has no figure that was not
 // measured.
 func TestNothingJudged(t *testing.T) {

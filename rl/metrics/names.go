@@ -238,7 +238,7 @@ var table = []Metric{
 	{"eval/pass@K", "share of problems", "unbiased estimate of the probability that at least one of K samples is right, on held-out problems",
 		"pass@1 is the accuracy. If pass@K falls while pass@1 rises, the samples have become less varied."},
 	{"eval/maj@K", "share of problems", "held-out problems for which the most frequent answer among K samples is right",
-		"Above pass@1 if wrong answers disagree with each other."},
+		"With eval_votes of the task. Above pass@1 if wrong answers disagree with each other."},
 	{"eval/problems", "problems", "held-out problems in the evaluation",
 		"The stage's eval_problems during a stage, the task's after it. More problems give a narrower interval."},
 	{"eval/samples", "samples", "samples of each held-out problem",

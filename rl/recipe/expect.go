@@ -117,9 +117,9 @@ func SplitSets(text string) (source string, sets []string, err error) {
 }
 
 // Hash tells recipes apart by all that they say but what people read: name, about, paper, systems
-// and what is expected.
+// and what is expected. Keys that came later do not change it where they are not given.
 func (r *Recipe) Hash() string {
-	sum := sha256.Sum256([]byte(r.Bare("").Resolved()))
+	sum := sha256.Sum256([]byte(settings.Hashed(r.Bare(""))))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -176,6 +176,10 @@ type Task struct {
 	// samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples
 	EvalSamples int `toml:"eval_samples" range:"[1,4096]" unit:"samples" default:"8"`
 
+	// with eval_samples above 1: the evaluation also measures maj@eval_samples, the share of problems for which
+	// the commonest answer of the samples is right
+	EvalVotes bool `toml:"eval_votes" hashed:"given"`
+
 	// train even if a held-out problem is among the training prompts, which otherwise is an error
 	AllowLeaks bool `toml:"allow_leaks"`
 

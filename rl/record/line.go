@@ -186,9 +186,11 @@ type HeldOut struct {
 
 // Outcome is the result of one problem. Completions that were not scored are left out.
 type Outcome struct {
-	Scored int     `json:"scored"` // completions with a verdict
-	Right  int     `json:"right"`  // of them
-	Score  float64 `json:"score"`  // sum over them
+	Scored int     `json:"scored"`           // completions with a verdict
+	Right  int     `json:"right"`            // of them
+	Score  float64 `json:"score"`            // sum over them
+	Voted  bool    `json:"voted,omitempty"`  // their answers were counted
+	Elects bool    `json:"elects,omitempty"` // the commonest of them is right
 }
 
 // Update is a line of UpdatesFile: one update of the weights, of several in a step.

@@ -56,6 +56,7 @@ const AfterStage = math.MaxInt
 func (h *HeldOut) Measure(ctx context.Context, stage, step, n int, greedy bool) (*eval.Result, error) {
 	q := eval.Question{
 		Problems: h.Problems[:min(n, len(h.Problems))], N: h.recipe.Task.EvalSamples, K: []int{1}, Greedy: greedy,
+		Votes:  h.recipe.Task.EvalVotes && h.recipe.Task.EvalSamples > 1,
 		Params: EvalParams(h.recipe, &h.recipe.Stages[stage]),
 		Key:    random.Key{Purpose: random.HeldOut, Stage: stage, Step: step},
 	}
