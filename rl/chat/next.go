@@ -48,16 +48,7 @@ func (f *Format) Plain(c Conversation) ([]int, error) {
 		r, err := f.render(c, true)
 		return r.Text, err
 	}
-	said := c.Messages
-	written, err := write(said)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := f.beside(written, said, write)
-	if err != nil {
-		return nil, err
-	}
-	return f.tok.EncodeBeside(written, plain...)
+	return f.encodePlain(c.Messages, write)
 }
 
 // After are the token ids of a conversation and of what is said after it, up to where the assistant goes on.
@@ -72,6 +63,11 @@ func (f *Format) After(c Conversation, said []Message) ([]int, error) {
 		r, err := f.render(c, true)
 		return r.Text, err
 	}
+	return f.encodePlain(said, write)
+}
+
+// encodePlain are the token ids of what write writes of messages, in whose texts control tokens are text.
+func (f *Format) encodePlain(said []Message, write func([]Message) (string, error)) ([]int, error) {
 	written, err := write(said)
 	if err != nil {
 		return nil, err
