@@ -2,7 +2,9 @@ package cast
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,10 +24,25 @@ func TestWorldLine(t *testing.T) {
 			continue
 		}
 		played++
-		for _, field := range settings.Fields(task) { // none is what New gives it
-			if err := settings.Set(task, field.Key, map[string]string{"true": "false", "false": "true"}[field.Text()]); err == nil && task.Validate() == nil {
+		changed := false // one of its settings, from what New gives it
+		for _, field := range settings.Fields(task) {
+			was := field.Text()
+			others := []string{map[string]string{"true": "false", "false": "true"}[was]}
+			if n, err := strconv.ParseFloat(was, 64); err == nil {
+				others = []string{fmt.Sprint(n + 1), fmt.Sprint(n - 1), fmt.Sprint(n / 2)}
+			}
+			for _, other := range others {
+				if changed = other != "" && other != was && settings.Set(task, field.Key, other) == nil && task.Validate() == nil; changed {
+					break
+				}
+				settings.Set(task, field.Key, was)
+			}
+			if changed {
 				break
 			}
+		}
+		if !changed {
+			t.Errorf("no setting of %s can be changed", f.Name)
 		}
 		style := prompts.Style{Form: prompts.Chat, System: "be brief", Options: chat.Options{Variables: map[string]any{"deep": true}, AllowControl: true}}
 		line, err := lineOf(task, style)

@@ -170,7 +170,7 @@ func TestForgedEpisodes(t *testing.T) {
 		"too many turns":  {func(e []rollout.Segment) []rollout.Segment { return append(e, e[1:]...) }, 0, "malformed"},
 		"an unknown id":   {func(e []rollout.Segment) []rollout.Segment { e[1].IDs[0] = vocab; return e }, 0, "malformed"},
 		"no turn at all":  {func(e []rollout.Segment) []rollout.Segment { e[2] = rollout.Segment{Stop: rollout.EOS}; return e }, 0, "malformed"},
-		"another episode": {func(e []rollout.Segment) []rollout.Segment { e[2], e[4] = e[4], e[2]; return e }, 1, ""},
+		"turns exchanged": {func(e []rollout.Segment) []rollout.Segment { e[2], e[4] = e[4], e[2]; return e }, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,21 +1,35 @@
 package recipe
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
 
-// TestSystemsDiffer: no recipe of a published system is that of another by a new name: two that resolve alike name each
-// other.
+// TestSystemsDiffer: two recipes of published systems do not resolve alike, or name each other.
 func TestSystemsDiffer(t *testing.T) {
+	all := presets.All()
+	if same := alike(t, all); len(same) > 0 {
+		t.Error(same)
+	}
+	copied := all[slices.IndexFunc(all, func(p presets.Preset) bool { return p.Name == "lite-ppo" })]
+	copied.Text = strings.Replace(copied.Text, "group's mean", "mean of the group", 1)
+	if same := alike(t, []presets.Preset{all[0], copied, all[1], copied}); len(same) != 1 {
+		t.Errorf("a copy with other words is found as %q", same)
+	}
+}
+
+// alike says which recipes of published systems resolve alike and do not name each other.
+func alike(t *testing.T, all []presets.Preset) (same []string) {
+	t.Helper()
 	first := map[string]presets.Preset{}
 	names := func(p, other presets.Preset) bool {
 		head, _, _ := strings.Cut(p.Text, "\nabout = ")
 		return strings.Contains(head, other.Name)
 	}
-	for _, p := range presets.All() {
+	for _, p := range all {
 		r, err := Load(p.Name, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -26,9 +40,10 @@ func TestSystemsDiffer(t *testing.T) {
 			continue
 		}
 		if (p.Field != "" || of.Field != "") && !(names(p, of) && names(of, p)) {
-			t.Errorf("%s and %s are the same recipe, and do not name each other", of.Name, p.Name)
+			same = append(same, of.Name+" and "+p.Name)
 		}
 	}
+	return same
 }
 
 // TestPPO: where a paper trains by PPO, and not by GRPO as well, the recipe learns with a value head or says what stands
@@ -47,7 +62,7 @@ func TestPPO(t *testing.T) {
 		learns := false
 		for i := range r.Stages {
 			st := &r.Stages[i]
-			learns = learns || st.Kind == KindRL && strings.Contains(strings.Join(st.Facts(), " "), "value")
+			learns = learns || st.Kind == KindRL && slices.Contains(st.Facts(), "value")
 		}
 		if !learns && !strings.Contains(p.Head.ScaledDown, "PPO") && !strings.Contains(p.Head.FromPaper, "GRPO") {
 			t.Errorf("%s: the paper says PPO; the recipe has no value head and does not say what stands for it", p.Name)
