@@ -40,7 +40,7 @@ var rules = []rule{
 		"Read the completions that are paid: rlzero judge RUN tells which the judge takes for right. Stop where the truth was highest, teach the judge such answers ([[stage.make]]), or hold the policy near its start by a KL term", truthFalls},
 	{"calls_fall", Warning, "the policy calls its tools less and earns less than it did when it called them: it may have forgotten how to use them",
 		"Read the completions of the steps with the most calls, and of now: rlzero show RUN. Then lower the learning rate, hold the policy near its start by a KL term, or lower the penalty on calls", callsFall},
-	{"right_unlikely", Warning, "the policy finds its right episodes less and less likely, though they are paid: what it learns from wrong ones takes right ones with it, and a collapse often follows",
+	{"right_unlikely", Warning, "the policy finds its right episodes less and less likely, though they are paid: what it learns from wrong ones takes right ones with it, as before the collapses of Search-R1",
 		"Lower the learning rate, leave groups with few right episodes out (keep), or hold the policy near its start by a KL term; then look at the entropy: rlzero watch RUN", rightUnlikely},
 	{"paid_template", Warning, "different problems are paid for answers of one pattern",
 		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
