@@ -237,15 +237,9 @@ func beforeFirst(stages []recipe.Stage, first int) int {
 	if other >= 0 {
 		first = other
 	}
-	for i := first; i < len(stages); i++ {
-		for _, source := range stages[i].Sources {
-			makes := slices.IndexFunc(stages[:first], func(st recipe.Stage) bool {
-				return !st.Skip && st.MakesRows(source.Rows)
-			})
-			if makes >= 0 && !stages[i].Skip {
-				first, i = makes, makes-1
-				break
-			}
+	for i := first - 1; i >= 0; i-- {
+		if slices.ContainsFunc(stages[first:], func(st recipe.Stage) bool { return st.DrawsFrom(&stages[i]) }) {
+			first = i
 		}
 	}
 	return first

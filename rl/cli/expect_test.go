@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
 
@@ -73,6 +74,49 @@ func TestOwnStarts(t *testing.T) {
 		err := of.enter([]string{"chain-sum-tiny", c.other}, nil)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s with budget %d: %v, want %q", c.other, c.budget, err, c.want)
+		}
+	}
+}
+
+// TestBeforeFirst: a stage whose rows are drawn after it, by whoever learns there, is not of a shared start, nor is one
+// that the rows of such a stage come from.
+func TestBeforeFirst(t *testing.T) {
+	const (
+		own     = `stage.rl.source=[{rows = "made"}]`
+		learner = `stage.rl.learn.policy={kind = "sft", weight = 0.1, rows = "made", max_tokens = 8}`
+	)
+	for _, c := range []struct {
+		sets []string
+		want int
+	}{
+		{nil, 3},
+		{[]string{own}, 2},
+		{[]string{learner}, 2},
+		{[]string{own, "stage.make.source=[{rows = \"first\"}]"}, 0},
+		{[]string{learner, "stage.make.source=[{rows = \"first\"}]"}, 0},
+		{[]string{learner, "stage.rl.skip=true"}, 3},
+		{[]string{learner, "stage.make.source=[{rows = \"first\"}]", "stage.first.skip=true", "stage.make.make.1.rows=first"}, 2},
+	} {
+		r, err := recipe.Parse("mine.toml", `base = "chain-sum-tiny"
+[[stage]]
+name = "first"
+kind = "make"
+make = [{rows = "first", row = {question = "{question}", answer = "{answer}"}}]
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "make"
+kind = "make"
+make = [{rows = "made", row = {question = "{question}", answer = "{answer}", prompt = "{question}", completion = "{completion}"}}, {rows = "more", row = {question = "{question}", answer = "{answer}"}}]
+[[stage]]
+name = "rl"
+`, c.sets)
+		if err != nil {
+			t.Errorf("%s: %v", c.sets, err)
+			continue
+		}
+		if got := beforeFirst(r.Stages, 3); got != c.want {
+			t.Errorf("%s: stage %d is the first that is trained for each recipe, want %d", c.sets, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -381,10 +382,32 @@ func (s *Stage) writtenBy() []string {
 	return out
 }
 
-// MakesRows says whether a stage makes rows of a name.
-func (s *Stage) MakesRows(name string) bool {
-	for _, m := range s.Make {
-		if m.Rows == name {
+// drawnRows are the names of the made rows that a stage draws, itself and for those who learn beside its method, with
+// the keys that name them.
+func (s *Stage) drawnRows() iter.Seq2[string, settings.Path] {
+	return func(yield func(string, settings.Path) bool) {
+		if s.Skip {
+			return
+		}
+		for k, source := range s.Sources {
+			if !yield(source.Rows, settings.Path{"source", strconv.Itoa(k), "rows"}) {
+				return
+			}
+		}
+		for _, l := range s.Learners() {
+			for _, source := range l.Sources {
+				if !yield(source.Rows, settings.Path{"learn", l.Trains, "rows"}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// DrawsFrom says whether a stage draws rows that another one makes, itself or for those who learn beside its method.
+func (s *Stage) DrawsFrom(other *Stage) bool {
+	for rows := range s.drawnRows() {
+		if !other.Skip && slices.ContainsFunc(other.Make, func(m Making) bool { return m.Rows == rows }) {
 			return true
 		}
 	}
@@ -559,15 +582,8 @@ func (d decoder) madeFaults(err error, at settings.Path) {
 func (d decoder) sourced(r *Recipe) {
 	for i := range r.Stages {
 		st, at := &r.Stages[i], settings.Path{"stage", strconv.Itoa(i)}
-		for k, source := range st.Sources {
-			if !st.Skip {
-				d.supplied(r, i, source.Rows, at.With("source").With(strconv.Itoa(k)).With("rows"))
-			}
-		}
-		for _, l := range st.Learners() {
-			for _, source := range l.Sources {
-				d.supplied(r, i, source.Rows, at.With("learn").With(l.Trains).With("rows"))
-			}
+		for rows, key := range st.drawnRows() {
+			d.supplied(r, i, rows, slices.Concat(at, key))
 		}
 		if p, sum := at.With("source"), st.madeShare(); sum > 1+shareError {
 			d.Fail(p, "%s: the shares come to %v; accepted: at most 1", d.Name(p), sum)
