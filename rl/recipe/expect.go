@@ -117,7 +117,8 @@ func SplitSets(text string) (source string, sets []string, err error) {
 }
 
 // Hash tells recipes apart by all that they say but what people read: name, about, paper, systems
-// and what is expected. Keys that came later do not change it where they are not given.
+// and what is expected. A key that is not given counts with its default, unless it is tagged
+// hashed:"given": only such a key leaves the hash of older recipes as it was.
 func (r *Recipe) Hash() string {
 	sum := sha256.Sum256([]byte(settings.Hashed(r.Bare(""))))
 	return hex.EncodeToString(sum[:8])
