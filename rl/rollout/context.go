@@ -18,7 +18,7 @@ type Context struct {
 	IDs    []int           // of now
 	Prompt int             // tokens of the first prompt
 	Begun  int             // how often it began anew
-	Said   []world.Message // after the problem, by both sides; only where it is Whole
+	Said   []world.Message // after the problem, by both sides, and since a world began it anew; kept up only where it is Whole
 }
 
 // Append adds what was read or written.

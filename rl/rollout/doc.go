@@ -15,8 +15,8 @@
 //
 // With [Episodes] a sample is played turn by turn with a world. Its path has a segment of the
 // policy for each turn, and between them segments of the author [Outside] with what the policy
-// read. Ids are appended; nothing that was drawn is tokenised again. A sample of one turn is drawn
-// by the same requests as without episodes.
+// read. Ids are appended to its context, and what was drawn keeps its ids, as long as the context
+// does not begin anew. A sample of one turn is drawn by the same requests as without episodes.
 //
 //	prompt ── turn ── reply ── turn ── reply ── turn        episode.go plays them side by side, flow.go has them drawn
 //

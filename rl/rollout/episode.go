@@ -62,8 +62,8 @@ func (c *Episodes) context(row verify.Problem, ids []int, prompt int) Context {
 // play has the policy play n episodes after each start.
 //
 // The first turns of a problem are one request, as completions without episodes are. Each later
-// turn is a request of its own, whose prompt is all that was drawn and read so far: ids are
-// appended, and no text is made into ids that had ids before.
+// turn is a request of its own, whose prompt is the context of then. As long as this does not begin
+// anew, ids are appended to it, and what was drawn keeps its ids.
 func (c *Collector) play(ctx context.Context, starts []Start, n int, params Params, key random.Key) ([]Group, error) {
 	params.MaxTokens = min(params.MaxTokens, c.Episodes.Tokens)
 	all := make([]*episode, len(starts)*n)
