@@ -43,12 +43,9 @@ func (f *Format) Next(ended bool, said []Message) ([]int, error) {
 // Plain are the token ids of a conversation up to where the assistant goes on, in which control tokens in
 // the texts of messages are text.
 func (f *Format) Plain(c Conversation) ([]int, error) {
-	write := func(messages []Message) (string, error) {
-		c.Messages = messages
-		r, err := f.render(c, true)
-		return r.Text, err
-	}
-	return f.encodePlain(c.Messages, write)
+	said := c.Messages
+	c.Messages = nil
+	return f.following(c, said)
 }
 
 // After are the token ids of a conversation and of what is said after it, up to where the assistant goes on.
@@ -57,17 +54,17 @@ func (f *Format) After(c Conversation, said []Message) ([]int, error) {
 	if err := f.check(c); err != nil {
 		return nil, err
 	}
+	return f.following(c, said)
+}
+
+// following is After without a check: a control token in the conversation is one.
+func (f *Format) following(c Conversation, said []Message) ([]int, error) {
 	before := c.Messages
 	write := func(said []Message) (string, error) {
 		c.Messages = slices.Concat(before, said)
 		r, err := f.render(c, true)
 		return r.Text, err
 	}
-	return f.encodePlain(said, write)
-}
-
-// encodePlain are the token ids of what write writes of messages, in whose texts control tokens are text.
-func (f *Format) encodePlain(said []Message, write func([]Message) (string, error)) ([]int, error) {
 	written, err := write(said)
 	if err != nil {
 		return nil, err
