@@ -38,7 +38,7 @@ type Spec struct {
 	engine    sample.Options
 	base      baseOf
 	seed      uint64         // of the recipe: an adapter's base may be a fresh model
-	world     tasks.Episodic // that is played anywhere; nil: there is none
+	world     tasks.Episodic // that workers play; nil: there is none, or contexts begin anew, which the trainer alone writes
 	style     prompts.Style  // of its prompts
 }
 
@@ -57,8 +57,8 @@ func SpecOf(r *recipe.Recipe, folder string) (Spec, error) {
 	b, err := read(r, folder)
 	sizes := sizesOf(r)
 	s := Spec{model: b, positions: sizes.positions, engine: sizes.engine, seed: r.Seed}
-	if s.world = r.Task.Episodic(); s.world != nil {
-		s.style = resolve.Style(r)
+	if played := r.Task.Episodic(); played != nil && !r.Task.Episode.Restarts() {
+		s.world, s.style = played, resolve.Style(r)
 	}
 	switch {
 	case b.adapter == nil:

@@ -18,7 +18,7 @@ import (
 type Episodes struct {
 	World    world.World
 	Renderer TurnRenderer
-	Anywhere bool          // the world is a function of the problem and the dice, wherever this program is
+	Anywhere bool          // workers may play on: the world is a function of the problem and the dice, wherever this program is, and contexts only grow
 	Prompt   int           // tokens before the first turn, at most; 0: as many as there are
 	Turns    int           // of the policy, at most
 	Tokens   int           // own and read ones of a context, the prompt apart, at most
@@ -102,7 +102,7 @@ func (c *Collector) playAfter(s *Start, episodes []*episode, f *flow) error {
 	first := episodes[0]
 	r := requestsOf([]Start{*s}, len(episodes), first.params, first.key)[0]
 	r.Key = first.key
-	if c.Episodes.Anywhere && !c.Episodes.Whole && c.Episodes.Sum.At == 0 && s.Given == nil {
+	if c.Episodes.Anywhere && s.Given == nil {
 		r.Plays = &Plays{s.Problem, c.Episodes.Turns, c.Episodes.Tokens}
 	}
 	return playFrom(r, len(s.Prompt), episodes, f)
