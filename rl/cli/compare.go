@@ -245,7 +245,7 @@ func beforeFirst(stages []recipe.Stage, first int) int {
 	return first
 }
 
-// differs says in what two recipes differ before they learn from rewards; "": nothing. Starts of
+// differs says in what two recipes differ up to where each is trained for itself; "": nothing. Starts of
 // their own are of as many demonstrations.
 func (t *contest) differs(a, b *contestant) string {
 	switch {
@@ -254,9 +254,9 @@ func (t *contest) differs(a, b *contestant) string {
 	case !t.sameTask(a.recipe.Task, b.recipe.Task):
 		return "[task]"
 	case t.own && demonstrations(a) != demonstrations(b):
-		return "the number of demonstrations before the first stage that learns from rewards"
+		return "the number of demonstrations of their starts"
 	case !t.own && a.beginning() != b.beginning():
-		return "the stages before the first that learns from rewards"
+		return "the stages of their start"
 	}
 	return ""
 }
@@ -380,13 +380,12 @@ func (t *contest) opening(a *contestant) (*recipe.Recipe, error) {
 	return r, nil
 }
 
-// beginning is what the stages before the first that learns from rewards say.
+// beginning is what the stages of the start say.
 func (a *contestant) beginning() string {
 	return (&recipe.Recipe{Task: a.recipe.Task, Stages: a.recipe.Stages[:a.learns]}).Resolved()
 }
 
-// demonstrations is how many a recipe learns from before the first stage that learns from rewards,
-// where no test ends a stage sooner.
+// demonstrations is how many the start learns from, where no test ends a stage sooner.
 func demonstrations(a *contestant) int {
 	n := 0
 	for _, st := range a.recipe.Stages[:a.learns] {

@@ -60,7 +60,7 @@ func TestOwnStarts(t *testing.T) {
 		want   string
 	}{
 		{true, 0, "chain-sum-tiny; stage.warm-up.optimizer.lr=1e-3", ""},
-		{false, 0, "chain-sum-tiny; stage.warm-up.optimizer.lr=1e-3", "differ in the stages before the first that learns from rewards"},
+		{false, 0, "chain-sum-tiny; stage.warm-up.optimizer.lr=1e-3", "differ in the stages of their start"},
 		{true, 0, "chain-sum-tiny; stage.warm-up.hold_steps=9", "differ in the number of demonstrations"},
 		{true, 0, "chain-sum-tiny; task.settings.terms=3", "differ in [task]"},
 		{true, 0, "chain-sum-tiny; task.settings.careless=0.2", ""},
