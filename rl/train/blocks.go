@@ -2,9 +2,7 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -134,15 +132,7 @@ func (d *drawer) probe(ctx context.Context, at Position, st *recipe.Stage, probl
 		return nil, 0, err
 	}
 	for i := range groups {
-		var of []float64
-		for _, p := range groups[i].Paths {
-			of = append(of, p.Verdict().Score)
-		}
-		score := math.NaN()
-		if slices.ContainsFunc(of, func(x float64) bool { return !math.IsNaN(x) }) {
-			score = meanOf(of)
-		}
-		scores = append(scores, score)
+		scores = append(scores, scoreOf(&groups[i]))
 	}
 	return scores, int(tokensOf(completionsOf(groups))), nil
 }
@@ -154,42 +144,4 @@ const blocksFile = "trainer/blocks.json"
 type savedBlocks struct {
 	blocks
 	Probed map[string]float64 `json:"probed"`
-}
-
-// Save implements cast.Keeper.
-func (l *planner) Save() (map[string]func(io.Writer) error, error) {
-	files := map[string]func(io.Writer) error{}
-	if len(l.whole.Curriculum.Teacher.Space) > 0 {
-		files[teacherFile] = func(w io.Writer) error { return json.NewEncoder(w).Encode(l.teacher) }
-	}
-	if l.whole.Curriculum.Block > 0 {
-		files[blocksFile] = func(w io.Writer) error { return json.NewEncoder(w).Encode(savedBlocks{l.blocks, l.probed}) }
-	}
-	return files, nil
-}
-
-// Load implements cast.Keeper.
-func (l *planner) Load(dir string) error {
-	if len(l.whole.Curriculum.Teacher.Space) > 0 {
-		l.teacher = teacher{}
-		if err := readJSON(dir, teacherFile, &l.teacher); err != nil {
-			return err
-		}
-	}
-	if l.whole.Curriculum.Block == 0 {
-		return nil
-	}
-	var saved savedBlocks
-	if err := readJSON(dir, blocksFile, &saved); err != nil {
-		return err
-	}
-	if order := slices.Sorted(slices.Values(saved.Order)); saved.Step > 0 {
-		for i := range max(len(order), len(l.listed)) {
-			if i >= len(order) || order[i] != i || i >= len(l.listed) {
-				return fmt.Errorf("%s: order is not one of the %d problems of the list", blocksFile, len(l.listed))
-			}
-		}
-	}
-	l.blocks, l.probed = saved.blocks, saved.Probed
-	return nil
 }

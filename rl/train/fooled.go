@@ -151,3 +151,12 @@ func (m *meanScore) add(v verify.Verdict) {
 
 // of is NaN of nothing.
 func (m *meanScore) of() float64 { return m.sum / float64(m.n) }
+
+// scoreOf is the mean score of a group's completions; NaN: none is scored.
+func scoreOf(g *rollout.Group) float64 {
+	var mean meanScore
+	for _, p := range g.Paths {
+		mean.add(p.Verdict())
+	}
+	return mean.of()
+}

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sort"
@@ -77,6 +79,44 @@ func (l *planner) plan(at Position, version, replay int) (Plan, error) {
 		}
 	}
 	return p, err
+}
+
+// Save implements cast.Keeper.
+func (l *planner) Save() (map[string]func(io.Writer) error, error) {
+	files := map[string]func(io.Writer) error{}
+	if len(l.whole.Curriculum.Teacher.Space) > 0 {
+		files[teacherFile] = func(w io.Writer) error { return json.NewEncoder(w).Encode(l.teacher) }
+	}
+	if l.whole.Curriculum.Block > 0 {
+		files[blocksFile] = func(w io.Writer) error { return json.NewEncoder(w).Encode(savedBlocks{l.blocks, l.probed}) }
+	}
+	return files, nil
+}
+
+// Load implements cast.Keeper.
+func (l *planner) Load(dir string) error {
+	if len(l.whole.Curriculum.Teacher.Space) > 0 {
+		l.teacher = teacher{}
+		if err := readJSON(dir, teacherFile, &l.teacher); err != nil {
+			return err
+		}
+	}
+	if l.whole.Curriculum.Block == 0 {
+		return nil
+	}
+	var saved savedBlocks
+	if err := readJSON(dir, blocksFile, &saved); err != nil {
+		return err
+	}
+	if order := slices.Sorted(slices.Values(saved.Order)); saved.Step > 0 {
+		for i := range max(len(order), len(l.listed)) {
+			if i >= len(order) || order[i] != i || i >= len(l.listed) {
+				return fmt.Errorf("%s: order is not one of the %d problems of the list", blocksFile, len(l.listed))
+			}
+		}
+	}
+	l.blocks, l.probed = saved.blocks, saved.Probed
+	return nil
 }
 
 // made are the prompts of a draw that come from rows that the run has made.

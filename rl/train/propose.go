@@ -162,18 +162,13 @@ func (d *drawer) pose(seed verify.Problem, g *rollout.Group, path int) (verify.P
 
 // verdictOfProblem is that on a problem which a group has solved: the mean of its scores.
 func verdictOfProblem(g *rollout.Group) verify.Verdict {
-	sum, n := 0.0, 0
-	for _, p := range g.Paths {
-		if x := p.Verdict().Score; !math.IsNaN(x) {
-			sum, n = sum+x, n+1
-		}
-	}
-	if n == 0 {
+	score := scoreOf(g)
+	if math.IsNaN(score) {
 		v := verify.Abstain("nothing that solves it is scored")
 		v.Values = map[string]float64{validFact: 1}
 		return v
 	}
-	return verify.Verdict{Score: sum / float64(n), Verdict: verify.Graded, Rule: recipe.ProposerSeat, Reason: "the task accepts it", Values: map[string]float64{validFact: 1}}
+	return verify.Verdict{Score: score, Verdict: verify.Graded, Rule: recipe.ProposerSeat, Reason: "the task accepts it", Values: map[string]float64{validFact: 1}}
 }
 
 // proposalMetrics describe the problems that the policy wrote.
