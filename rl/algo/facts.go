@@ -84,8 +84,16 @@ func OfTrees(facts []string) []string {
 	})
 }
 
-// OneContext are facts of a completion as one sequence: of one whose context began anew there are none.
-var OneContext = []string{GradientNormFact, InfluenceFact, OwnInfluenceFact, NetFact, WayFact, TowardFact, "mismatched"}
+// OfOneContext are the facts among some that are of a completion as one sequence: of one whose context began anew
+// there are none.
+func OfOneContext(facts ...string) []string {
+	return slices.DeleteFunc(slices.Clone(facts), func(f string) bool {
+		family, _, _ := strings.Cut(f, "(")
+		return !slices.Contains(oneContext, family)
+	})
+}
+
+var oneContext = []string{GradientNormFact, InfluenceFact, OwnInfluenceFact, NetFact, WayFact, TowardFact, "mismatched"}
 
 // OfTurns are the facts among some that are of a turn.
 func OfTurns(facts []string) []string {

@@ -92,10 +92,8 @@ func (d decoder) restarts(s *Stage, task Task, at settings.Path) {
 		d.Fail(p, "%s = %q %s: what it shows would be forgotten there; accepted: again", d.Name(p), show, why)
 	}
 	if a, err := s.Compiled(); err == nil {
-		for _, fact := range a.Reads() {
-			if family, _, _ := strings.Cut(fact, "("); slices.Contains(algo.OneContext, family) {
-				d.Fail(at.With("algorithm"), "%s reads %s, which is of one sequence and %s", d.Name(at.With("algorithm")), fact, why)
-			}
+		for _, fact := range algo.OfOneContext(a.Reads()...) {
+			d.Fail(at.With("algorithm"), "%s reads %s, which is of one sequence and %s", d.Name(at.With("algorithm")), fact, why)
 		}
 	}
 	if slices.ContainsFunc(s.Texts(), func(a reward.Ask) bool { return !a.Head }) {

@@ -30,10 +30,8 @@ func TestAnew(t *testing.T) {
 			}
 		}
 	}
-	for _, fact := range algo.OneContext {
-		if fact != algo.GradientNormFact && fact != "mismatched" {
-			fact += "(1)"
-		}
+	for _, fact := range []string{algo.GradientNormFact, algo.InfluenceFact + "(1)", algo.OwnInfluenceFact + "(1)",
+		algo.NetFact + "(ref, 1)", algo.WayFact + "(ref, 1)", algo.TowardFact + "(ref, 1)", "mismatched"} {
 		refused(fact, x.add(formula.NewTable(new(formula.Frame)), fact, asked), "[stage.algorithm]", fact)
 	}
 	if err := x.oneContext("contexts"); err != nil {

@@ -353,8 +353,7 @@ func (x subject) add(t *formula.Table, fact string, by when) error {
 // oneContext refuses a fact of completions as one sequence where one of them is several: a program of others may
 // begin a context anew at any time.
 func (x subject) oneContext(fact string) error {
-	family, _, _ := strings.Cut(fact, "(")
-	if !slices.Contains(algo.OneContext, family) {
+	if len(algo.OfOneContext(fact)) == 0 {
 		return nil
 	}
 	for i := range x.cs {
