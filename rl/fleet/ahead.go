@@ -125,9 +125,8 @@ func (f *Fleet) foreseen(ctx context.Context, requests []rollout.Request) (*tabl
 			return nil, err
 		}
 		if j.done != nil {
-			t.ahead += len(j.requests)
+			f.counts.Ahead += len(j.requests)
 		}
 	}
-	f.counts.Ahead += t.ahead
 	return t, nil
 }

@@ -115,8 +115,6 @@ type table struct {
 	jobs []*job
 	byID map[Digest]*job
 	open int
-
-	ahead int // requests that were answered before they were asked
 }
 
 // job is an item by the announced weights, which has no requests yet.

@@ -20,7 +20,7 @@
 //	who    the workers of the fleet
 //
 // On rl.NAME.say the hub tells all workers that the run has ended, again and again until they have
-// left or been silent for too long.
+// left or been silent for too long, for 10 s at most.
 //
 // The server keeps no queue and no other state, since all of it can be made again from the run. A
 // server that is killed loses nothing but time. A worker has one item at a time. When its beats

@@ -191,8 +191,8 @@ func (h *Hub) Judges(engine string) int {
 }
 
 // End tells all workers that the run has ended, until they have left or are silent: one whose
-// connection has just broken hears it once it is back. Without it they wait for the run to be
-// continued.
+// connection has just broken hears it once it is back. One that beats and stays is told for
+// (goneAfter+2)*beatEvery. Without End they wait for the run to be continued.
 func (h *Hub) End() error {
 	tick := time.NewTicker(sayEvery)
 	defer tick.Stop()
@@ -203,7 +203,7 @@ func (h *Hub) End() error {
 		if err := h.nc.FlushTimeout(replyWait); err != nil {
 			return err
 		}
-		if !h.any() || time.Since(began) > (goneAfter+2)*beatEvery { // one that beats and stays
+		if !h.any() || time.Since(began) > (goneAfter+2)*beatEvery {
 			return nil
 		}
 	}
