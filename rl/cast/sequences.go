@@ -26,14 +26,11 @@ func sequences(views []rollout.View) []seq.Sequence {
 // wholeOf are the statistics of views from those of their sequences: the tokens of a view stand one after the other,
 // through all of its contexts.
 func wholeOf(views []rollout.View, stats []seq.Stats) []seq.Stats {
-	if len(stats) == len(views) {
+	if stats == nil || len(stats) == len(views) { // there was an error, or no context begins anew
 		return stats
 	}
 	var out []seq.Stats
 	for _, v := range views {
-		if stats == nil { // there was an error
-			return nil
-		}
 		n := 1 + len(v.Fresh)
 		one := stats[0]
 		for _, s := range stats[1:n] {
