@@ -105,27 +105,35 @@ type Made struct {
 	Level   formula.Level     // of what a row is made of
 }
 
-// slotNames are the names of templates that stand for texts, with what they go with.
-var slotNames = map[string]func(m *Making) string{
-	"question":   func(*Making) string { return "" },
-	"answer":     func(*Making) string { return "" },
-	"completion": ofCompletion,
-	"extracted":  ofCompletion,
-	"best":       ofPair,
-	"worst":      ofPair,
-	"said": func(m *Making) string {
+// slotName is what a name of templates stands for, which is a text.
+type slotName struct {
+	misfit func(m *Making) string // says with what it goes; "": with these rows
+	drawn  bool                   // it is what was drawn, or a part of it
+}
+
+// slotNames are the names of templates that stand for texts.
+var slotNames = map[string]slotName{
+	"question":   {misfit: ofAll},
+	"answer":     {misfit: ofAll},
+	"completion": {misfit: ofCompletion, drawn: true},
+	"extracted":  {misfit: ofCompletion, drawn: true},
+	"best":       {misfit: ofPair, drawn: true},
+	"worst":      {misfit: ofPair, drawn: true},
+	"said": {misfit: func(m *Making) string {
 		if m.By == "" {
 			return "goes with by, the model that says it"
 		}
 		return ""
-	},
-	"said.extracted": func(m *Making) string {
+	}},
+	"said.extracted": {misfit: func(m *Making) string {
 		if m.Check == "" {
 			return "goes with check, which finds it in what by has written"
 		}
 		return ""
-	},
+	}},
 }
+
+func ofAll(*Making) string { return "" }
 
 func ofCompletion(m *Making) string {
 	if m.Each != "completion" {
@@ -247,14 +255,14 @@ func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
 	var out []Slot
 	for i, p := range pieces {
 		slot := Slot{Piece: p}
-		goes, named := slotNames[p.Text]
+		name, named := slotNames[p.Text]
 		if slot.Verdict = s.reasoner(p.Text); slot.Verdict > 0 {
-			goes, named = ofCompletion, true
+			name, named = slotName{misfit: ofCompletion}, true
 		}
 		switch {
 		case !p.Braced || plainMember.MatchString(p.Text):
 		case named:
-			why := goes(&m.Making)
+			why := name.misfit(&m.Making)
 			if strings.HasPrefix(p.Text, "said") && strings.HasSuffix(part, "/say") {
 				why = "is of what by answers to say"
 			}
@@ -362,7 +370,7 @@ func (r *Recipe) askedTokens(st *Stage, text string) (n int) {
 		switch {
 		case !p.Braced:
 			n += len(p.Text)
-		case slices.Contains([]string{"completion", "extracted", "best", "worst"}, p.Text):
+		case slotNames[p.Text].drawn:
 			n += r.MaxDrawn(st)
 		default:
 			n += r.Task.MaxPromptTokens
