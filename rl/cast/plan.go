@@ -94,6 +94,10 @@ func sizesOf(r *recipe.Recipe) sizes {
 	return s
 }
 
+// Context is how many tokens the context of a model has that a recipe makes from random weights: those of its longest
+// sequence, and at least 64.
+func Context(r *recipe.Recipe) int { return max(64, sizesOf(r).positions) }
+
 // groupRows is how many rows a group of a stage takes at most; 0: it has none. Contexts that begin anew are not
 // counted: how many an episode has is not known before, and a group of theirs may be divided.
 func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
@@ -274,8 +278,11 @@ func (w want) mayLeave() bool { return w.spec != nil && w.spec.Path != "" && !w.
 // count is the device memory with the models that leave.
 func (b blueprint) count(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	s := sizesOf(r)
-	if most := b.config.MaxPositions; r.Model.Path != "" && s.positions > most {
+	if most := b.config.MaxPositions; s.positions > most {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
+		if r.Model.Path == "" {
+			return gpu.Plan{}, hint.With(err, "model.context = %d", s.positions)
+		}
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
 	if err := wholeTrees(r); err != nil {
@@ -371,7 +378,7 @@ func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 
 // fresh is a model of random weights.
 func fresh(r *recipe.Recipe) (b blueprint, err error) {
-	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
+	m := r.Model
 	vocabulary := r.Task.Vocabulary()
 	cfg, err := hf.NewConfig(m.Family)
 	if err != nil {
@@ -381,7 +388,7 @@ func fresh(r *recipe.Recipe) (b blueprint, err error) {
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
 	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
 	cfg.Dtype, cfg.KVDtype = hf.Dtype(m.Dtype), hf.Dtype(m.KVDtype)
-	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+r.MaxDrawn(&recipe.Stage{}), r.Task.AskRoom(policyName))
+	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, cmp.Or(m.Context, Context(r))
 	if err := cfg.Complete(); err != nil {
 		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}

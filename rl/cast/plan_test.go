@@ -2,6 +2,7 @@ package cast
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -180,6 +181,34 @@ func TestLeaveTogether(t *testing.T) {
 		p, err := b.plan(r, caps)
 		if err != nil || len(b.leaving) != want || p.Total() != map[int]int{0: stay, 2: both}[want] {
 			t.Errorf("of %d bytes %d are taken, %v leave, want %d: %v", memory, p.Total(), b.leaving, want, err)
+		}
+	}
+}
+
+// TestContext: a model of random weights is written for the longest sequence of its recipe, or for as many tokens as the
+// recipe says, and one for fewer than that is refused.
+func TestContext(t *testing.T) {
+	for _, c := range []struct {
+		sets []string
+		want int // of the model that is written
+		text string
+	}{
+		{nil, 64, ""},
+		{[]string{"stage.rl.sampling.max_completion_tokens=200"}, 208, ""},
+		{[]string{"model.context=300"}, 300, ""},
+		{[]string{"model.context=20"}, 20, "sequences of 22 tokens, but the context of the model has 20"},
+	} {
+		r, err := recipe.Load("chain-sum-tiny", c.sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := fresh(r)
+		if err != nil || b.config.MaxPositions != c.want {
+			t.Errorf("%s: the model is written for %d tokens, want %d: %v", c.sets, b.config.MaxPositions, c.want, err)
+		}
+		_, err = Plan(r, "", gpu.Caps{})
+		if found, asked := fmt.Sprint(err), c.text != ""; asked != strings.Contains(found, "the context of the model") || !strings.Contains(found, c.text) {
+			t.Errorf("%s: %v, want %q", c.sets, err, c.text)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/page"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -374,10 +375,29 @@ func (t *contest) opening(a *contestant) (*recipe.Recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r = r.First(a.learns); t.shared { // whatever is learned after it, and whoever asks first
-		r = r.Bare("start")
+	begins := r.First(a.learns)
+	if need := t.context(a); r.Model.Path == "" && need > cast.Context(begins) {
+		if r, err = recipe.Load(a.source, append(sets, fmt.Sprintf("model.context=%d", need))); err != nil {
+			return nil, err
+		}
+		begins = r.First(a.learns)
 	}
-	return r, nil
+	if t.shared { // whatever is learned after it, and whoever asks first
+		begins = begins.Bare("start")
+	}
+	return begins, nil
+}
+
+// context is how many tokens the longest sequence has of those who go on from the start of a recipe.
+func (t *contest) context(a *contestant) int {
+	if t.own {
+		return cast.Context(a.recipe)
+	}
+	n := 0
+	for i := range t.arms {
+		n = max(n, cast.Context(t.arms[i].recipe))
+	}
+	return n
 }
 
 // beginning is what the stages of the start say.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
@@ -145,5 +146,31 @@ func TestSharedStart(t *testing.T) {
 	one, other, third := start("esrl"), start("prof"), start("prof", "stage.warm-up.batch_size=8")
 	if one == "" || one != other || one == third {
 		t.Errorf("starts %s, %s; with other batches %s", one, other, third)
+	}
+}
+
+// TestStartsAreLong: a model that a start makes has the context that those need who go on from it, also where its own
+// stages need less.
+func TestStartsAreLong(t *testing.T) {
+	const short = 64
+	for _, own := range []bool{false, true} {
+		of := contest{own: own}
+		if err := of.enter([]string{"chain-sum-tiny", "chain-sum-tiny; stage.rl.sampling.max_completion_tokens=200"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := range of.arms {
+			r, err := of.opening(&of.arms[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			need := cast.Context(of.arms[1].recipe)
+			want := 0 // as many as its own stages need
+			if !own || i == 1 {
+				want = need
+			}
+			if need <= short || r.Model.Context != want {
+				t.Errorf("own %v, recipe %d: the start is written for %d tokens, want %d of %d", own, i, r.Model.Context, want, need)
+			}
+		}
 	}
 }

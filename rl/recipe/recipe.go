@@ -112,6 +112,10 @@ type Model struct {
 	// standard deviation of new matrices; output projections have it divided by sqrt(2 layers)
 	InitStd float64 `toml:"init_std" of:"new" range:"(0,10]" default:"0.02"`
 
+	// longest sequence that the model is written for, tokens; 0: that of the recipe, at least 64. Recipes that
+	// go on with the model may need more
+	Context int `toml:"context" of:"new" range:"[0,inf)" hashed:"given"`
+
 	// use one table for input and output embeddings
 	TieEmbeddings bool `toml:"tie_embeddings" of:"new" default:"true"`
 
