@@ -80,7 +80,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestUnknownNames(t *testing.T) {
-	for _, name := range []string{"reward/meen", "", "eval/pass@0", "eval/pass@01", "eval/pass@+1", "eval/pass@K", "eval/pass@", "eval/pass", "reward/mean@1", "reward/term/", "reward/term/A", "reward/term/a/b", "reward/term/a@1"} {
+	for _, name := range []string{"reward/meen", "", "eval/pass@0", "eval/pass@01", "eval/pass@+1", "eval/pass@K", "eval/pass@", "eval/pass", "reward/mean@1", "reward/term/", "reward/term/A", "reward/term/a/b", "reward/term/a@1", "rollout/not_scored/", "rollout/not_scored/1", "rollout/not_scored/a-b"} {
 		w := NewWriter(func(v any) error { t.Errorf("%q: wrote %s", name, v); return nil })
 		if err := w.Append(1, "rl", Row{"reward/mean": 0, name: 1}); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
 			t.Errorf("%q: error %v", name, err)

@@ -128,6 +128,8 @@ var table = []Metric{
 		"A fall to 0 means that the policy no longer calls: the tools do not help it, or calls cost more than they earn."},
 	{"rollout/calls_failed_share", "share of calls", "calls of tools that were mistakes; only in a step with calls",
 		"Should fall. If it stays high, the policy does not know how calls are written, or what the tools can do."},
+	{"rollout/not_scored/NAME", "completions", "episodes that are not scored because the tool of that name failed; only in a step in which it did",
+		"Should not be there: the tool cannot be run, or it does not answer. rlzero show RUN --calls --failed has its errors."},
 	{"rollout/out_of_turns_share", "share of completions", "episodes that were not over when their turns were used up",
 		"Should fall. If it stays high, raise task.episode.turns."},
 	{"seat/reward/NAME", "", "mean reward of the completions of a seat that the policy plays; only with [stage.seats]",
@@ -312,6 +314,12 @@ func (p position) compare(o position) int {
 // ownName is the shape of names that a recipe gives: of terms of a reward, of metrics.
 var ownName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
+// toolName is the shape of names of tools, those of servers too.
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// lostToTool begins the metric of a tool that failed.
+const lostToTool = "rollout/not_scored/"
+
 // areas are what names of metrics begin with.
 var areas = func() map[string]bool {
 	m := map[string]bool{}
@@ -346,6 +354,9 @@ func find(name string) (p position, ok bool) {
 			}
 			name, p.name = family+"NAME", own
 		}
+	}
+	if tool, cut := strings.CutPrefix(name, lostToTool); cut && toolName.MatchString(tool) {
+		name, p.name = lostToTool+"NAME", tool
 	}
 	if own, of, cut := strings.Cut(name, "/"); cut && !areas[own] && ownName.MatchString(own) { // a model
 		name, p.name = "NAME/"+of, own

@@ -21,8 +21,17 @@ import (
 // breaks one that works reads about it and is scored as usual, so that nothing talks itself out of a
 // score.
 
+// ToolRule begins the rule of the verdict on an episode one of whose tools failed; the name of the tool follows.
+const ToolRule = "tool:"
+
 // broke is the verdict on an episode whose world broke.
-func broke(err error) verify.Verdict { return verify.Abstain("the world failed: %v", err) }
+func broke(err error) verify.Verdict {
+	v := verify.Abstain("the world failed: %v", err)
+	if tool := (*world.ToolError)(nil); errors.As(err, &tool) {
+		v.Rule = ToolRule + tool.Tool
+	}
+	return v
+}
 
 // fresh begins the episode in a world of its own, in place of the one that it has.
 func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
@@ -55,7 +64,7 @@ func (e *episode) fresh(ctx context.Context) (world.Reply, error) {
 func (e *episode) started(ctx context.Context) (world.Reply, error) {
 	if e.journal != nil {
 		if why, known := e.journal.Fault(0); known {
-			return world.Reply{}, errors.New(why)
+			return world.Reply{}, why
 		}
 	}
 	first, broken := e.fresh(ctx)
@@ -69,7 +78,7 @@ func (e *episode) started(ctx context.Context) (world.Reply, error) {
 	if broken == nil || e.journal == nil || ctx.Err() != nil || errors.Is(broken, world.ErrJournal) {
 		return first, broken
 	}
-	return first, cmp.Or(e.journal.Failed(0, broken.Error()), broken)
+	return first, cmp.Or(e.journal.Failed(0, broken), broken)
 }
 
 // starting is how long a world may take to begin; 0: as long as it likes.
@@ -116,10 +125,10 @@ func settled[T any](ctx context.Context, e *episode, number int, ask func(contex
 	c, can := e.World.(world.Checked)
 	if e.journal != nil {
 		switch why, known := e.journal.Fault(number); {
-		case known && why == "" && can:
+		case known && why == nil && can:
 			return refused(c), nil
 		case known:
-			return none, errors.New(why)
+			return none, why
 		}
 	}
 	answer, broken := ask(ctx)
@@ -136,9 +145,9 @@ func settled[T any](ctx context.Context, e *episode, number int, ask func(contex
 	var err error
 	switch {
 	case broken != nil:
-		err = e.journal.Failed(number, broken.Error())
+		err = e.journal.Failed(number, broken)
 	case breaks:
-		err = e.journal.Failed(number, "")
+		err = e.journal.Failed(number, nil)
 	}
 	if err != nil {
 		return none, err

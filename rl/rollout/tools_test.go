@@ -47,15 +47,15 @@ func (o onceOnly) Answer(a world.Asked, call func() (world.Answer, error)) (worl
 
 func (o onceOnly) Knows(a world.Asked) bool { return o.begun[[2]int{a.Turn, a.Number}] }
 
-func (onceOnly) Fault(int) (string, bool) { return "", false }
+func (onceOnly) Fault(int) (error, bool) { return nil, false }
 
-func (onceOnly) Failed(int, string) error { return nil }
+func (onceOnly) Failed(int, error) error { return nil }
 
 // diary is a journal of one episode in memory. Calls that are late come back beside others.
 type diary struct {
 	mu      sync.Mutex
 	answers map[[2]int]world.Answer
-	faults  map[int]string
+	faults  map[int]error
 }
 
 func (d *diary) Answer(a world.Asked, call func() (world.Answer, error)) (world.Answer, error) {
@@ -82,14 +82,14 @@ func (d *diary) Knows(a world.Asked) bool {
 	return there
 }
 
-func (d *diary) Fault(turn int) (string, bool) {
+func (d *diary) Fault(turn int) (error, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	why, known := d.faults[turn]
 	return why, known
 }
 
-func (d *diary) Failed(turn int, why string) error {
+func (d *diary) Failed(turn int, why error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults[turn] = why
@@ -162,7 +162,7 @@ func TestToolFaults(t *testing.T) {
 				var encoded []string
 				c := playing(w, 9, 999, nil, &encoded)
 				c.Episodes.Clock = 2 * time.Second
-				known := &diary{answers: map[[2]int]world.Answer{}, faults: map[int]string{}}
+				known := &diary{answers: map[[2]int]world.Answer{}, faults: map[int]error{}}
 				c.Episodes.Journal = func(random.Key, bool) world.Journal { return known }
 				if x.kept {
 					c.Episodes.Journal = func(random.Key, bool) world.Journal { return onceOnly{map[[2]int]bool{}} }
@@ -172,7 +172,7 @@ func TestToolFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				v := groups[0].Paths[0].Verdict()
-				if got := pathText(&groups[0], 0); got != x.want || (v.Verdict == verify.NotScored) != (x.reason != "") || x.reason != "" && v.Reason != x.reason {
+				if got := pathText(&groups[0], 0); got != x.want || (v.Verdict == verify.NotScored) != (x.reason != "") || x.reason != "" && (v.Reason != x.reason || v.Rule != ToolRule+"t") {
 					t.Errorf("%q, %+v; want %q, %s", got, v, x.want, x.reason)
 				}
 				if x.reason == "" {
@@ -190,7 +190,7 @@ func TestToolFaults(t *testing.T) {
 				if groups, err = c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{}); err != nil {
 					t.Fatal(err)
 				}
-				if got, again := pathText(&groups[0], 0), groups[0].Paths[0].Verdict(); got != x.want || again.Verdict != v.Verdict || again.Reason != v.Reason {
+				if got, again := pathText(&groups[0], 0), groups[0].Paths[0].Verdict(); got != x.want || again.Verdict != v.Verdict || again.Reason != v.Reason || again.Rule != v.Rule {
 					t.Errorf("by the journal %q, %+v; want %q, %+v", got, again, x.want, v)
 				}
 			})
@@ -267,7 +267,7 @@ func TestCatchUpClock(t *testing.T) {
 				var encoded []string
 				c := playing(w, 9, 999, nil, &encoded)
 				c.Episodes.Clock, c.Episodes.Start = 3*time.Second, time.Minute
-				known := &diary{answers: map[[2]int]world.Answer{{1, 1}: {Text: "1"}, {2, 1}: {Text: "2"}}, faults: map[int]string{}}
+				known := &diary{answers: map[[2]int]world.Answer{{1, 1}: {Text: "1"}, {2, 1}: {Text: "2"}}, faults: map[int]error{}}
 				c.Episodes.Journal = func(random.Key, bool) world.Journal { return known }
 				groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "q"}}, 1, Params{MaxTokens: 8}, random.Key{})
 				if err != nil {
@@ -277,7 +277,7 @@ func TestCatchUpClock(t *testing.T) {
 				if got := pathText(&groups[0], 0); got != x.want || (v.Verdict == verify.NotScored) != (x.reason != "") || x.reason != "" && v.Reason != x.reason {
 					t.Errorf("%q, %+v; want %q, %s", got, v, x.want, x.reason)
 				}
-				if why, fault := known.faults[3]; fault != (x.reason != "") || fault && why == "" {
+				if why, fault := known.faults[3]; fault != (x.reason != "") || fault && why == nil {
 					t.Errorf("the journal has the faults %v", known.faults)
 				}
 				time.Sleep(3 * time.Hour)
@@ -304,9 +304,9 @@ type unwritten struct{}
 
 func (unwritten) Knows(world.Asked) bool { return true }
 
-func (unwritten) Fault(int) (string, bool) { return "", false }
+func (unwritten) Fault(int) (error, bool) { return nil, false }
 
-func (unwritten) Failed(int, string) error { return world.ErrJournal }
+func (unwritten) Failed(int, error) error { return world.ErrJournal }
 
 func (unwritten) Answer(world.Asked, func() (world.Answer, error)) (world.Answer, error) {
 	return world.Answer{}, world.ErrJournal

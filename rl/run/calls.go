@@ -205,7 +205,7 @@ func (e *episodeCalls) Answer(a world.Asked, call func() (world.Answer, error)) 
 }
 
 // Fault implements [world.Journal].
-func (e *episodeCalls) Fault(turn int) (reason string, known bool) {
+func (e *episodeCalls) Fault(turn int) (why error, known bool) {
 	place := e.place
 	place.Turn = turn
 	e.mu.Lock()
@@ -214,18 +214,26 @@ func (e *episodeCalls) Fault(turn int) (reason string, known bool) {
 	if !known {
 		line, known = e.known[place]
 	}
-	return line.Fault, known
+	if !known || line.Refused {
+		return nil, known
+	}
+	return world.KnownFault(line.Tool, line.Fault), true
 }
 
 // Failed implements [world.Journal].
-func (e *episodeCalls) Failed(turn int, reason string) error {
+func (e *episodeCalls) Failed(turn int, why error) error {
 	if e.log == nil { // no tool needs a journal
 		return nil
 	}
 	line := e.place
 	line.Turn = turn
 	place := line
-	line.Fault, line.Refused = reason, reason == ""
+	if line.Refused = why == nil; why != nil {
+		line.Fault = why.Error()
+	}
+	if tool := (*world.ToolError)(nil); errors.As(why, &tool) {
+		line.Tool = tool.Tool
+	}
 	return e.write(place, line, false)
 }
 

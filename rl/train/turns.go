@@ -79,9 +79,15 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 	n, turns, read, out, prompt, contexts := 0.0, 0, 0, 0, 0, 0
 	logprob, tokens := 0.0, 0 // of right ones
 	tools, calls, failed := false, 0.0, 0.0
+	lost := map[string]float64{} // episodes by the tool that failed in them
 	for i := range cs {
 		c := &cs[i]
 		own := c.From.Turns(c.Sample)
+		if v := c.Verdict(); v.Verdict == verify.NotScored && !c.Origin.Foreign {
+			if tool, failed := strings.CutPrefix(v.Rule, rollout.ToolRule); failed {
+				lost[tool]++
+			}
+		}
 		if c.Origin.Foreign || own[0].Turn == nil {
 			continue
 		}
@@ -107,6 +113,9 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 		if c.View.Limit == rollout.OutOfTurns {
 			out++
 		}
+	}
+	for tool, n := range lost {
+		row["rollout/not_scored/"+tool] = n
 	}
 	if n == 0 {
 		return

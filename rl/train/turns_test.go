@@ -395,8 +395,12 @@ func TestCallMetrics(t *testing.T) {
 		for i := range g.Segments {
 			if leaf[i] {
 				verdict := verify.Verdict{Verdict: verify.Right}
-				if len(g.Paths) > 0 {
+				switch len(g.Paths) {
+				case 0:
+				case 1:
 					verdict.Verdict = verify.Wrong
+				default:
+					verdict = verify.Verdict{Verdict: verify.NotScored, Rule: rollout.ToolRule + "search"}
 				}
 				g.Paths = append(g.Paths, rollout.Path{Leaf: i, Verdicts: []verify.Verdict{verdict}})
 				cs = append(cs, Completion{From: g, Sample: len(g.Paths) - 1, View: g.View(len(g.Paths) - 1)})
@@ -409,6 +413,12 @@ func TestCallMetrics(t *testing.T) {
 	row := of(turn(0, called(3, 1)), rollout.Segment{Parent: 1, Author: rollout.Outside, IDs: []int{2}}, turn(2, called(0, 0)), turn(0, called(1, 0)))
 	if row["rollout/calls_mean"] != 2.0 || row["rollout/calls_failed_share"] != 0.25 || row["rollout/turns_mean"] != 1.5 || row["rollout/prompt_tokens"] != 1.0 || row["rollout/right_logprob"] != -1.0 {
 		t.Errorf("four calls in two episodes, one of them a mistake: %v", row)
+	}
+	if _, there := row["rollout/not_scored/search"]; there {
+		t.Errorf("no tool failed: %v", row)
+	}
+	if row = of(turn(0, called(1, 0)), turn(0, called(1, 0)), turn(0, called(1, 0)), turn(0, called(1, 0))); row["rollout/not_scored/search"] != 2.0 {
+		t.Errorf("a tool failed in two episodes: %v", row)
 	}
 	row = of(turn(0, called(0, 0)))
 	if _, there := row["rollout/calls_failed_share"]; there || row["rollout/calls_mean"] != 0.0 {

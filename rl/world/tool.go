@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/rlzero/rlzero/verify"
 )
@@ -76,12 +77,34 @@ type Journal interface {
 	Answer(c Asked, call func() (Answer, error)) (Answer, error)
 	// Knows says that Answer comes to an answer or an error without a call.
 	Knows(c Asked) bool
-	// Fault says whether it is known that a turn had no reply, and why; "": the policy was told what
+	// Fault says whether it is known that a turn had no reply, and why; nil: the policy was told what
 	// [Checked] has for a turn that is refused.
-	Fault(turn int) (reason string, known bool)
+	Fault(turn int) (why error, known bool)
 	// Failed makes that known. What is answered to calls of the turn later is not.
-	Failed(turn int, reason string) error
+	Failed(turn int, why error) error
 }
+
+// ToolError is why an episode has no reply where it is one of its tools that failed.
+type ToolError struct {
+	Tool string // its name
+	error
+}
+
+// ToolFailed is that of a tool.
+func ToolFailed(tool string, err error) error {
+	return &ToolError{tool, fmt.Errorf("tool %s: %w", tool, err)}
+}
+
+// KnownFault is a fault that a journal keeps; tool "": it was none of the tools.
+func KnownFault(tool, text string) error {
+	if tool == "" {
+		return errors.New(text)
+	}
+	return &ToolError{tool, errors.New(text)}
+}
+
+// Unwrap is for [errors.Is].
+func (e *ToolError) Unwrap() error { return e.error }
 
 // Asked is a call in an episode.
 type Asked struct {

@@ -94,7 +94,7 @@ func (w Tooled) Canary(ctx context.Context) error {
 			tested[s.Set()] = true
 		}
 		if err := t.Test(ctx); err != nil {
-			return fmt.Errorf("tool %s: %w", t.Spec().Name, err)
+			return ToolFailed(t.Spec().Name, err)
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func (w Tooled) Begin(ctx context.Context, row verify.Problem, _ *random.Rand) (
 		name := e.specs[i].Name
 		s, err := opened(ctx, t, row, sets)
 		if err != nil {
-			return nil, Reply{}, errors.Join(fmt.Errorf("tool %s: %w", name, err), e.Close())
+			return nil, Reply{}, errors.Join(ToolFailed(name, err), e.Close())
 		}
 		e.sessions = append(e.sessions, s)
 	}
@@ -217,7 +217,7 @@ func (e *tooledEpisode) CatchUp(ctx context.Context, t *Turn) error {
 		}
 		if s, starts := e.sessions[i].(Starter); starts {
 			if err := s.CatchUp(ctx); err != nil {
-				return fmt.Errorf("tool %s: %w", c.Tool, err)
+				return ToolFailed(c.Tool, err)
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func (e *tooledEpisode) left() (verify.Problem, error) {
 		}
 		column, value, err := l.Left()
 		if err != nil {
-			return row, fmt.Errorf("tool %s: %w", e.specs[i].Name, err)
+			return row, ToolFailed(e.specs[i].Name, err)
 		}
 		other := map[string]json.RawMessage{column: value}
 		for name, raw := range row.Metadata {
@@ -327,7 +327,7 @@ func (e *tooledEpisode) answer(ctx context.Context, c Call, turn, number int) (A
 		a, err = call()
 	}
 	if err != nil {
-		return a, fmt.Errorf("tool %s: %w", c.Tool, err)
+		return a, ToolFailed(c.Tool, err)
 	}
 	if l, learns := e.sessions[i].(Learner); learns && !called {
 		l.Told(c.Args, a)

@@ -75,9 +75,9 @@ func (r *remembers) Answer(a Asked, call func() (Answer, error)) (Answer, error)
 
 func (*remembers) Knows(a Asked) bool { return a.Turn == 2 && a.Number == 1 }
 
-func (*remembers) Fault(int) (string, bool) { return "", false }
+func (*remembers) Fault(int) (error, bool) { return nil, false }
 
-func (*remembers) Failed(int, string) error { return nil }
+func (*remembers) Failed(int, error) error { return nil }
 
 // TestTooled: turns with calls are told what the tools answer, a turn without is judged, and one that is
 // cut off is judged without its calls.
@@ -310,9 +310,9 @@ func (k kept) Answer(_ Asked, call func() (Answer, error)) (Answer, error) {
 
 func (kept) Knows(Asked) bool { return false }
 
-func (kept) Fault(int) (string, bool) { return "", false }
+func (kept) Fault(int) (error, bool) { return nil, false }
 
-func (kept) Failed(int, string) error { return nil }
+func (kept) Failed(int, error) error { return nil }
 
 // TestJournalKeepsWhatIsRead: an answer that is too long is cut before a journal keeps it.
 func TestJournalKeepsWhatIsRead(t *testing.T) {

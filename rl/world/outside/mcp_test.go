@@ -218,9 +218,9 @@ func (r remembered) Answer(a world.Asked, call func() (world.Answer, error)) (wo
 
 func (r remembered) Knows(a world.Asked) bool { _, known := r[a.Turn]; return known }
 
-func (remembered) Fault(int) (string, bool) { return "", false }
+func (remembered) Fault(int) (error, bool) { return nil, false }
 
-func (remembered) Failed(int, string) error { return nil }
+func (remembered) Failed(int, error) error { return nil }
 
 // TestOneProcess: the tools of a server answer an episode from one process, which knows of all calls before, also
 // of those that a journal answered; another episode has another process.

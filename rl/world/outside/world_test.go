@@ -402,7 +402,7 @@ func (spelled) Next(_ bool, said []world.Message) ([]int, error) {
 type diary struct {
 	mu      sync.Mutex
 	answers map[[2]int]world.Answer
-	faults  map[int]string
+	faults  map[int]error
 	calls   int
 }
 
@@ -431,12 +431,12 @@ func (d *diary) Knows(a world.Asked) bool {
 	return there
 }
 
-func (d *diary) Fault(turn int) (string, bool) {
+func (d *diary) Fault(turn int) (error, bool) {
 	why, known := d.faults[turn]
 	return why, known
 }
 
-func (d *diary) Failed(turn int, why string) error {
+func (d *diary) Failed(turn int, why error) error {
 	d.faults[turn] = why
 	return nil
 }
@@ -476,7 +476,7 @@ func TestWhoseFault(t *testing.T) {
 			script := scripted{0: {"a", turn, "win"}, 1: {"a", "b", "c", "d", "win"}}
 			journals := map[uint32]*diary{}
 			for s := range script {
-				journals[s] = &diary{answers: map[[2]int]world.Answer{}, faults: map[int]string{}}
+				journals[s] = &diary{answers: map[[2]int]world.Answer{}, faults: map[int]error{}}
 			}
 			c := rollout.Collector{Sampler: script, Renderer: spelled{}, Episodes: &rollout.Episodes{World: w, Renderer: spelled{}, Turns: 9, Tokens: 9999, Clock: x.clock, Start: StartClock,
 				Dice:    func(k random.Key, _ random.Purpose) *random.Rand { return random.At(0, 0, uint64(k.Stream)) },
@@ -513,7 +513,7 @@ func TestWhoseFault(t *testing.T) {
 // and catches up where something is not.
 func TestImpure(t *testing.T) {
 	w := opened(t, nil, "impure")
-	j := &diary{answers: map[[2]int]world.Answer{}, faults: map[int]string{}}
+	j := &diary{answers: map[[2]int]world.Answer{}, faults: map[int]error{}}
 	play := func(w world.World, turns ...string) (replies []string) {
 		e := begun(t, w)
 		for i, text := range turns {
@@ -553,7 +553,7 @@ func TestCatchUp(t *testing.T) {
 	} {
 		w := opened(t, nil, x.modes...)
 		said := world.Answer{Text: `{"messages":[{"text":"said"}]}`}
-		j := &diary{answers: map[[2]int]world.Answer{{0, 1}: said, {1, 1}: said, {2, 1}: said}, faults: map[int]string{}}
+		j := &diary{answers: map[[2]int]world.Answer{{0, 1}: said, {1, 1}: said, {2, 1}: said}, faults: map[int]error{}}
 		next, at := (*world.Turn)(nil), [2]int{2, 2}
 		if x.next > 0 {
 			next, at = &world.Turn{Text: "c", At: x.next}, [2]int{x.next, 1}
