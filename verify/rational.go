@@ -58,9 +58,23 @@ var errNotNumber = errors.New("not a number")
 
 var separators = strings.NewReplacer(",", "", "_", "") // of thousands
 
+// tenTo is 10 to the power n, for n up to [maxLiteralDigits].
+func tenTo(n int) int64 {
+	p := int64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
 func parseDecimal(s string) (*big.Rat, error) {
 	if n, err := strconv.ParseUint(s, 10, 63); err == nil { // most are such, and matching takes longer
 		return new(big.Rat).SetInt64(int64(n)), nil
+	}
+	if whole, fraction, cut := strings.Cut(s, "."); cut && whole != "" && fraction != "" && len(s) <= maxLiteralDigits {
+		if n, err := strconv.ParseUint(whole+fraction, 10, 63); err == nil {
+			return big.NewRat(int64(n), tenTo(len(fraction))), nil
+		}
 	}
 	m := decimal.FindStringSubmatch(s)
 	if m == nil {

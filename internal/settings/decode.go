@@ -20,8 +20,8 @@ func (d *Document) Decode(dst any, table map[string]any, p Path, skip ...string)
 }
 
 // kindOf is the kind of a table: that of its key "kind", or of the table around it.
-func kindOf(v reflect.Value, around string) string {
-	for _, f := range fieldsOf(v) {
+func kindOf(fields []Field, around string) string {
+	for _, f := range fields {
 		if f.Key == "kind" {
 			return f.value.String()
 		}
@@ -32,7 +32,8 @@ func kindOf(v reflect.Value, around string) string {
 // table reads the keys of t into the struct v. Around is the kind of the table that
 // t is in.
 func (d *Document) table(v reflect.Value, t map[string]any, at Path, around string, skip ...string) {
-	before, fields, kind := d.Failed(), fieldsOf(v), kindOf(v, around)
+	before, fields := d.Failed(), fieldsOf(v)
+	kind := kindOf(fields, around)
 	if own, ok := t["kind"].(string); ok {
 		kind = own
 	}

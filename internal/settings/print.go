@@ -28,10 +28,11 @@ func printed(v any, keep func(Field) bool) string {
 // printTable writes the values of a table first, then the tables in it, as TOML
 // asks for.
 func printTable(w *strings.Builder, name string, v reflect.Value, around string, keep func(Field) bool) {
-	kind := kindOf(v, around)
+	fields := fieldsOf(v)
+	kind := kindOf(fields, around)
 	variant, varies := v.Interface().(Variant)
 	var tables []Field
-	for _, f := range fieldsOf(v) {
+	for _, f := range fields {
 		for f.value.Kind() == reflect.Interface || f.value.Kind() == reflect.Pointer {
 			f.value = f.value.Elem()
 		}
