@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -17,7 +17,7 @@ type Bench struct {
 	Device  gpu.Device
 	Limits  Limits
 	Dtype   hf.Dtype      // how matrices are kept; "": as float32
-	Only    string        // cases that do not contain it are left out without a word; "": none is
+	Only    string        // cases that do not contain it are left out without a word; "": none is. A number at its end is whole: "batch 1" is not in "batch 16"
 	Alone   bool          // what a measurement is compared with is left out
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
@@ -56,7 +56,11 @@ func untrained(d hf.Dtype) string { return fmt.Sprintf("matrices in %s cannot be
 
 // leaves tells whether a case is none of those that are asked for.
 func (b Bench) leaves(what string) bool {
-	out := !strings.Contains(what, b.Only)
+	asked := regexp.QuoteMeta(b.Only)
+	if n := len(b.Only); n > 0 && '0' <= b.Only[n-1] && b.Only[n-1] <= '9' {
+		asked += `(\D|$)`
+	}
+	out := !regexp.MustCompile(asked).MatchString(what)
 	if out && b.Left != nil {
 		b.Left(what)
 	}

@@ -134,7 +134,11 @@ func TestOnly(t *testing.T) {
 	if !slices.Equal(got, []string{"small, 2 x 4 tokens"}) || !slices.Equal(left, []string{"small, 1 x 4 tokens"}) {
 		t.Errorf("measured %q, left out %q", got, left)
 	}
-	got, left = nil, nil
+	b.Only = "small, 2" // a number at its end is whole
+	if b.leaves("small, 2 x 4 tokens") || !b.leaves("small, 22 x 4 tokens") {
+		t.Error("the number 2 is in 22, or not in 2")
+	}
+	b.Only, got, left = "2 x 4", nil, nil
 	if err := Matmul(b); err != nil || got != nil || !slices.Equal(left, []string{"512x512x512 f32 NT", "1024x1024x1024 f32 NT"}) {
 		t.Errorf("products: %q, left out %q, %v", got, left, err)
 	}

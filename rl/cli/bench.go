@@ -80,7 +80,7 @@ Examples:
 			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
-			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M"},
+			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M; a number at its end is whole"},
 			&cli.IntFlag{Name: "max-tokens", Usage: "length of the completions that decode draws, from 2 to 4096; a token takes longer the more there are before it", DefaultText: "by the model"},
 			&cli.BoolFlag{Name: "alone", Usage: "leave out what matmul, decode and groups are compared with"},
 			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
