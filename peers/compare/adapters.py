@@ -168,7 +168,12 @@ class Base:
         randomize(rng, model)
         dtype = rng.choice(["float32", "float32", "bfloat16", "float16"])
         model.to(getattr(torch, dtype)).save_pretrained(one)
-        right = PeftModel.from_pretrained(self.load("float64"), one, is_trainable=True).eval().double()
+        try:
+            right = PeftModel.from_pretrained(self.load("float64"), one, is_trainable=True).eval().double()
+        except RuntimeError as err:
+            if h.get("rank_pattern") and "size mismatch for" in str(err):
+                raise NotPossible("PEFT 0.21.2 does not load what it wrote: the first pattern of rank_pattern counts, and config.py, line 163, sorts them") from err
+            raise
         beside = PeftModel.from_pretrained(self.load("float32"), one, is_trainable=True).eval().float()
         merged = PeftModel.from_pretrained(self.load("float32"), one).float().merge_and_unload().eval()
         ref, f32, third = self.measure(right), self.measure(beside), self.measure(merged, gradients=False)
