@@ -150,6 +150,9 @@ func TestRoundTrip(t *testing.T) {
 			if s.SFT.Show == "" {
 				s.SFT.ShowShare = stageDefaults(s.Kind).ShowShare
 			}
+			if s.Kind == KindMake {
+				s.GroupSize++ // pairs are of at least two
+			}
 			if s.Kind == KindRL {
 				m, err := algo.LoadMethod(names[r.IntN(len(names))])
 				if err != nil {
