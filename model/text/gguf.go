@@ -141,6 +141,7 @@ func tokenizerJSON(m gguf.Metadata) ([]byte, error) {
 	if merges == nil {
 		merges = []string{}
 	}
+	placeAdded(vocab, added)
 	return jsonfile.Marshal(map[string]any{
 		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "post_processor": nil,
 		"normalizer": json.RawMessage(pre.normalizer), "pre_tokenizer": json.RawMessage(pre.split), "decoder": json.RawMessage(byteLevel),
@@ -181,6 +182,24 @@ func ggufVocab(m gguf.Metadata) (vocab map[string]int, added []addedToken, err e
 		}
 	}
 	return vocab, added, nil
+}
+
+// placeAdded puts the added tokens into the vocabulary where libraries would give them other ids: those that
+// it lacks are counted on from its size, whatever id the file says.
+// https://github.com/huggingface/tokenizers/blob/v0.22.1/tokenizers/src/tokenizer/added_vocabulary.rs, add_tokens
+func placeAdded(vocab map[string]int, added []addedToken) {
+	next, counted := len(vocab), true
+	for _, a := range added {
+		if _, there := vocab[a.Content]; !there {
+			counted = counted && a.ID == next
+			next++
+		}
+	}
+	if !counted {
+		for _, a := range added {
+			vocab[a.Content] = a.ID
+		}
+	}
 }
 
 // specialKeys are the keys of special tokens, by their names in tokenizer_config.json.

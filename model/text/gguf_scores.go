@@ -49,11 +49,13 @@ func scoredJSON(m gguf.Metadata) ([]byte, error) {
 			}
 		}
 	}
+	merges := mergesOf(vocab, scores) // of which no special token is made
+	placeAdded(vocab, added)
 	return jsonfile.Marshal(object{
 		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "post_processor": nil, "pre_tokenizer": nil,
 		"normalizer": object{"type": "Sequence", "normalizers": normalizers}, "decoder": object{"type": "Sequence", "decoders": decoders},
 		"model": object{"type": "BPE", "dropout": nil, "unk_token": unknown, "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
-			"fuse_unk": true, "byte_fallback": true, "ignore_merges": false, "vocab": vocab, "merges": mergesOf(vocab, scores)},
+			"fuse_unk": true, "byte_fallback": true, "ignore_merges": false, "vocab": vocab, "merges": merges},
 	})
 }
 

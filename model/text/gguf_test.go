@@ -1,6 +1,7 @@
 package text
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -101,6 +102,38 @@ func TestGGUFScores(t *testing.T) {
 	}
 	if ids, err := back.Encode("ab"); err != nil || !slices.Equal(ids, []int{6}) || back.Decode(ids) != "ab" {
 		t.Errorf("with a space in front: %v, %v", ids, err)
+	}
+}
+
+// TestGGUFNumbers: libraries count added tokens on from the vocabulary, so those that stand before or within it, or
+// after a hole, are part of it.
+func TestGGUFNumbers(t *testing.T) {
+	for _, c := range []struct {
+		kind   string
+		tokens []string
+		types  []int32
+		want   string
+	}{
+		{ggufBytes, []string{"<s>", "</s>", "a", "b"}, []int32{3, 3, 1, 1}, "map[</s>:1 <s>:0 a:2 b:3]"},
+		{ggufBytes, []string{"a", "<s>", "b"}, []int32{1, 3, 1}, "map[<s>:1 a:0 b:2]"},
+		{ggufBytes, []string{"a", "b", "<s>", "</s>"}, []int32{1, 1, 3, 4}, "map[a:0 b:1]"},
+		{ggufBytes, []string{"a", "b", "unused", "<s>"}, []int32{1, 1, 5, 3}, "map[<s>:3 a:0 b:1]"},
+		{ggufSPM, []string{"<s>", "s>", "<", "a"}, []int32{3, 1, 1, 1}, "map[<:2 <s>:0 a:3 s>:1]"},
+	} {
+		made, err := madeJSON(gguf.Metadata{{Key: ggufModel, Value: c.kind}, {Key: ggufPre, Value: "gpt-2"}, {Key: ggufTokens, Value: c.tokens}, {Key: ggufTypes, Value: c.types},
+			{Key: ggufScores, Value: make([]float32, len(c.tokens))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Model struct {
+				Vocab  map[string]int `json:"vocab"`
+				Merges []any          `json:"merges"`
+			} `json:"model"`
+		}
+		if err := json.Unmarshal(made, &file); err != nil || fmt.Sprint(file.Model.Vocab) != c.want || len(file.Model.Merges) > 0 {
+			t.Errorf("%v: %v, merges %v, %v; want %s", c.tokens, file.Model.Vocab, file.Model.Merges, err, c.want)
+		}
 	}
 }
 
