@@ -17,7 +17,7 @@ func TestSetupRefuses(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("setup is a shell script")
 	}
-	const python = "#!/bin/sh\ncase \"$1 $2\" in\n\"-c \"*) echo 3.11 ;;\n\"-m venv\") mkdir -p .venv/bin && cp \"$0\" .venv/bin/python && touch .venv/bin/pip ;;\n*) echo \"$SAYS\" >&2; exit 1 ;;\nesac\n"
+	const python = "#!/bin/sh\ncase \"$1 $2\" in\n\"-c \"*) echo 3.11 ;;\n\"-m venv\") mkdir -p $3/bin && cp \"$0\" $3/bin/python && touch $3/bin/pip ;;\n*) echo \"$SAYS\" >&2; exit 1 ;;\nesac\n"
 	linux := "#!/bin/sh\necho Linux x86_64\n"
 	for _, c := range []struct {
 		name, python, uname, df, says, want string
@@ -25,7 +25,7 @@ func TestSetupRefuses(t *testing.T) {
 		{"another system", python, "#!/bin/sh\necho Darwin arm64\n", "", "", "locked for Linux on x86-64, and this is Darwin arm64"},
 		{"no Python", "", linux, "", "", "there is no python3.11"},
 		{"another version", "#!/bin/sh\necho 3.13\n", linux, "", "", "locked for Python 3.11, and python3.11 is 3.13"},
-		{"little disk", python, linux, "#!/bin/sh\necho Filesystem; echo d 1 1 500 9% /\n", "", "needs 9000 MiB of disk, and 500 MiB are free"},
+		{"little disk", python, linux, "#!/bin/sh\necho Filesystem; echo d 1 1 500 9% /\n", "", "MiB of disk, and 500 MiB are free"},
 		{"full disk", python, linux, "", "ERROR: [Errno 28] No space left on device", "the disk is full"},
 		{"no index", python, linux, "", "WARNING: Retrying: Failed to establish a new connection", "the package index cannot be reached"},
 		{"gone", python, linux, "", "ERROR: No matching distribution found for trl==1.16.0 (from -r x)", "the index no longer has trl==1.16.0"},
@@ -33,7 +33,7 @@ func TestSetupRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for name, text := range map[string]string{"bin/python3.11": c.python, "bin/uname": c.uname, "bin/df": c.df, "requirements.txt": "trl==1.16.0\n", "alone.txt": ""} {
+			for name, text := range map[string]string{"bin/python3.11": c.python, "bin/uname": c.uname, "bin/df": c.df, "requirements.txt": "trl==1.16.0\n", "alone.txt": "", "worlds.txt": "trl==1.16.0\n"} {
 				if text == "" && strings.HasPrefix(name, "bin/") {
 					continue
 				}
@@ -55,12 +55,11 @@ func TestSetupRefuses(t *testing.T) {
 			if c.python == "" { // the system may have one
 				path = filepath.Join(dir, "bin") + ":" + tools(t, dir, "dirname")
 			}
-			for _, check := range []bool{false, true} {
-				args := []string{"./setup"}
-				if check {
-					args, c.want = append(args, "--check"), "make peers"
-				}
-				cmd := exec.Command("/bin/sh", args...)
+			for _, run := range []struct {
+				args []string
+				want string
+			}{{nil, c.want}, {[]string{"worlds"}, c.want}, {[]string{"--check"}, "make peers"}, {[]string{"worlds", "--check"}, "peers/setup worlds"}} {
+				cmd := exec.Command("/bin/sh", append([]string{"./setup"}, run.args...)...)
 				cmd.Dir = dir
 				cmd.Env = []string{"PATH=" + path, "SAYS=" + c.says, "HOME=" + dir}
 				var said bytes.Buffer
@@ -70,8 +69,8 @@ func TestSetupRefuses(t *testing.T) {
 				if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 					t.Errorf("%v, want exit status 3\n%s", err, said.String())
 				}
-				if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, c.want) || !strings.Contains(text, "make demo and make test work without it") {
-					t.Errorf("said %q, want one line with %q and what works all the same", text, c.want)
+				if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, run.want) || !strings.Contains(text, "make demo and make test work without it") {
+					t.Errorf("said %q, want one line with %q and what works all the same", text, run.want)
 				}
 			}
 		})
