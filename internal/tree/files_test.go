@@ -57,7 +57,7 @@ func eachFile(do func(name string) error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist", ".venv", "__pycache__"}, entry.Name()):
+		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist", ".venv", ".worlds", "__pycache__"}, entry.Name()):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || name == "rlzero" || name == ".git": // a file in a worktree
 			return nil
