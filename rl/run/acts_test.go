@@ -137,6 +137,8 @@ var staysPut = map[string]string{
 	"grounded-prm trains":      "as cooper",
 	"grounded-prm tree":        "as prorag",
 	"prorag trains":            "as cooper",
+	"cr-planner trains":        "as cooper",
+	"cr-planner tree":          "as prorag",
 	"prorag tree":              "the method of its stage reads nodes",
 	"mrmbench trains":          "as reasoning-vectors",
 	"mrmbench learn":           "as oreal",
@@ -148,7 +150,7 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
@@ -172,6 +174,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"mixture":           {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
 	"coderl-plus":       {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
 	"program":           {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
+	"llm-proxy-reward":  {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {numbers = 2, max_number = 22, max_total = 45, aimed = 0}}`},
 	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
 	"rlmt":              {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, settings = {numbers = 2, max_number = 4, max_total = 7, aimed = 0.5}}`},
 	"countdown_search":  {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
