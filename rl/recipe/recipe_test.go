@@ -182,6 +182,9 @@ func TestRoundTrip(t *testing.T) {
 					s.Optimizer.ValueLR = 0
 				}
 				scramble(r, &s.Sampling, s.Kind)
+				if s.Curriculum.Block > 0 { // a list fills a step
+					s.Curriculum.Pool = max(s.Curriculum.Pool, s.PromptsPerStep)
+				}
 				s.GroupSize++                       // estimators compare at least two
 				s.Tree = stageDefaults(KindRL).Tree // which says how large groups are, and has formulas of its own
 				if s.Order = "drawn"; s.Lag > 0 && !s.played && !s.Proposes() && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store)+len(s.Make)+len(s.Sources) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
