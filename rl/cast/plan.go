@@ -94,8 +94,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 	return s
 }
 
-// Context is how many tokens the context of a model has that a recipe makes from random weights: those of its longest
-// sequence, and at least 64.
+// Context is how many tokens the context of a model has that a recipe makes from random weights, where it does not say
+// so itself: those of its longest sequence, and at least 64.
 func Context(r *recipe.Recipe) int { return max(64, sizesOf(r).positions) }
 
 // groupRows is how many rows a group of a stage takes at most; 0: it has none. Contexts that begin anew are not

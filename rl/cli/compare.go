@@ -376,7 +376,7 @@ func (t *contest) opening(a *contestant) (*recipe.Recipe, error) {
 		return nil, err
 	}
 	begins := r.First(a.learns)
-	if need := t.context(a); r.Model.Path == "" && need > cast.Context(begins) {
+	if need := t.context(a); r.Model.Path == "" && r.Model.Context == 0 && need > cast.Context(begins) {
 		if r, err = recipe.Load(a.source, append(sets, fmt.Sprintf("model.context=%d", need))); err != nil {
 			return nil, err
 		}

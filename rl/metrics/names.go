@@ -129,7 +129,7 @@ var table = []Metric{
 	{"rollout/calls_failed_share", "share of calls", "calls of tools that were mistakes; only in a step with calls",
 		"Should fall. If it stays high, the policy does not know how calls are written, or what the tools can do."},
 	{"rollout/not_scored/NAME", "completions", "episodes that are not scored because the tool of that name failed; only in a step in which it did",
-		"Should not be there: the tool cannot be run, or it does not answer. rlzero show RUN --calls --failed has its errors."},
+		"Should not be there: the tool cannot be run, or what it says has no meaning. rlzero show RUN --calls --failed has its errors."},
 	{"rollout/out_of_turns_share", "share of completions", "episodes that were not over when their turns were used up",
 		"Should fall. If it stays high, raise task.episode.turns."},
 	{"seat/reward/NAME", "", "mean reward of the completions of a seat that the policy plays; only with [stage.seats]",

@@ -118,7 +118,11 @@ func TestAgainst(t *testing.T) {
 		}
 		return correlation, float64(p.Counts.Questions*votes) / groups
 	}
-	for _, n := range []int{4, 8, 16} {
+	sizes := []int{4, 8, 16}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, n := range sizes {
 		for _, errs := range []float64{0, 0.1, 0.2, 0.3} {
 			row := fmt.Sprintf("| %d | %.0f |", n, 100*errs)
 			var before [2]float64

@@ -20,7 +20,7 @@ type Call struct {
 	Greedy  bool   `json:"greedy,omitempty"`  // the episode is drawn greedily
 	Turn    int    `json:"turn"`              // from 1; 0: before the first, and of a judge
 	Number  int    `json:"call"`              // of the calls of the turn, or of the votes of a judge, from 1; 0: the line is about the turn
-	Tool    string `json:"tool"`              // its name; world: a program of others that plays; models.NAME: a judge behind an address
+	Tool    string `json:"tool"`              // its name, also of one that failed, with a fault; world: a program of others that plays; models.NAME: a judge behind an address
 	Args    string `json:"args"`              // SHA-256 of the arguments, or of what the program or judge is asked, in hexadecimal digits
 	Intent  bool   `json:"intent,omitempty"`  // the call is about to be made
 	Answer  string `json:"answer,omitempty"`  // what the tool said; of a program of others its line, without the id; of a judge text, tokens, and ended, or else it was cut; or refused: why it takes no such question

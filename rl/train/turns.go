@@ -84,7 +84,7 @@ func turnMetrics(cs []Completion, row metrics.Row) {
 		c := &cs[i]
 		own := c.From.Turns(c.Sample)
 		if v := c.Verdict(); v.Verdict == verify.NotScored && !c.Origin.Foreign {
-			if tool, failed := strings.CutPrefix(v.Rule, rollout.ToolRule); failed {
+			if tool, broke := strings.CutPrefix(v.Rule, rollout.ToolRule); broke {
 				lost[tool]++
 			}
 		}
