@@ -72,7 +72,7 @@ var doesNotAct = map[string]string{
 	"negative-only algorithm.clip_high":          allBelow,
 	"nsr algorithm.clip_high":                    allBelow,
 	"balanced-filtering algorithm.rate_low":      groupsOf4,
-	"laser-d algorithm.state.easy":               "no group of the second step is right that often",
+	"laser-d algorithm.state.middle":             "of the lengths that answers have, its start and its first value let the same through",
 	"remix replay.max_age":                       "two steps make no group that old",
 	"remix replay.size":                          "two steps do not fill the store",
 	"empo algorithm.keep":                        groupsOf4,
