@@ -57,7 +57,8 @@ same task, so that the held-out problems are the same. The runs of several seeds
 --expect NAME compares a recipe with the control that its [[expect]] names, and says whether the
 metric agrees, disagrees, or cannot be told apart. --papers FILE does so for every built-in recipe
 with an [[expect]], or for those that follow, as far as FILE has no valid line of it yet, and writes
-the lines.
+the lines. A built-in recipe that says in which metric its method is seen has no line if that metric
+shows nothing in a run.
 
 Examples:
    rlzero compare countdown-tiny countdown-shaped
@@ -103,8 +104,9 @@ type contestant struct {
 	label, source string
 	sets          []string // changes of its own and those of all
 	recipe        *recipe.Recipe
-	learns        int    // the first stage that is trained for it alone
-	start         string // run folder of the start; "": the recipe starts as it is
+	learns        int      // the first stage that is trained for it alone
+	start         string   // run folder of the start; "": the recipe starts as it is
+	runs          []string // folders of the runs, by seed
 }
 
 func compareRecipes(c *cli.Context) error {
@@ -302,6 +304,7 @@ func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
 			if err := t.train(ctx, dir, r); err != nil {
 				return nil, err
 			}
+			a.runs = append(a.runs, dir)
 			trial, err := compare.Read(dir, uint64(seed))
 			if err != nil {
 				return nil, err

@@ -69,6 +69,9 @@ func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, er
 	if err != nil {
 		return compare.Measured{}, err
 	}
+	if err := t.arms[len(t.arms)-1].acts(); err != nil {
+		return compare.Measured{}, err
+	}
 	if _, err := compare.New(arms, math.NaN()); err != nil { // the same seeds and problems
 		return compare.Measured{}, err
 	}
@@ -89,6 +92,36 @@ func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, er
 		m.Start = start.Hash()
 	}
 	return m, nil
+}
+
+// errIdle is that the mechanism of a recipe does nothing in a run.
+var errIdle = errors.New("its mechanism never acts")
+
+// acts refuses runs of a recipe of the program in which the metric never moves that its mechanism is said to be seen in.
+func (a *contestant) acts() error {
+	p, _ := presets.Find(a.recipe.Name)
+	metric := p.Head.ShownBy
+	if metric == "" {
+		return nil
+	}
+	for i, dir := range a.runs {
+		of := []string{dir}
+		if a.start != "" {
+			of = append(of, a.start)
+		}
+		acted := false
+		for _, dir := range of {
+			acts, err := compare.Acts(dir, metric)
+			if err != nil {
+				return err
+			}
+			acted = acted || acts
+		}
+		if !acted {
+			return hint.With(fmt.Errorf("%w: %s with seed %d: %w: %s, in which it is seen, says so in no step", lines.ErrInput, p.Name, i+1, errIdle, metric), "rlzero recipes show %s", p.Name)
+		}
+	}
+	return nil
 }
 
 // measureExpected is rlzero compare --expect NAME: each expectation of a recipe, one line each.
@@ -198,11 +231,16 @@ func measureAll(c *cli.Context, t *contest, file string, names []string) error {
 		return err
 	}
 	return withDevice(c, t, func(ctx context.Context) error {
+		var idle error // the others are measured all the same
 		for i, e := range due {
 			of := *t
 			m, err := of.measure(ctx, e)
+			if errors.Is(err, errIdle) {
+				idle = errors.Join(idle, err)
+				continue
+			}
 			if err != nil {
-				return err
+				return errors.Join(err, idle)
 			}
 			measured = append(slices.DeleteFunc(measured, m.Of), m)
 			if err := store.Write(store.OS(), file, compare.WriteMeasured(measured)); err != nil {
@@ -212,7 +250,7 @@ func measureAll(c *cli.Context, t *contest, file string, names []string) error {
 				return err
 			}
 		}
-		return nil
+		return idle
 	})
 }
 

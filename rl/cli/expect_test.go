@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // TestDue: every expectation of a recipe can be measured: its control loads and shares model, task
@@ -171,6 +175,43 @@ func TestStartsAreLong(t *testing.T) {
 			if need <= short || r.Model.Context != want {
 				t.Errorf("own %v, recipe %d: the start is written for %d tokens, want %d of %d", own, i, r.Model.Context, want, need)
 			}
+		}
+	}
+}
+
+// TestMeasuredActs: a run in which the metric never moves that a recipe is said to be seen in measures nothing of it,
+// whatever else it has; one in which it moves does, and so does one whose start it moves in.
+func TestMeasuredActs(t *testing.T) {
+	run := func(lines ...string) string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, record.MetricsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	p, _ := presets.Find("synlogic")
+	metric := p.Head.ShownBy
+	still, moves := run(`{"step":1,"stage":"rl","reward/mean":0.5,"`+metric+`":0}`), run(`{"step":1,"stage":"rl","`+metric+`":0}`, `{"step":2,"stage":"rl","`+metric+`":0.25}`)
+	without := run(`{"step":1,"stage":"rl","reward/mean":0.5}`)
+	for _, c := range []struct {
+		name, recipe, start string
+		runs                []string
+		acts                bool
+	}{
+		{"it moves", "synlogic", "", []string{moves, moves}, true},
+		{"it is always 0", "synlogic", "", []string{still}, false},
+		{"it is always 0 with one seed", "synlogic", "", []string{moves, still}, false},
+		{"it is not there", "synlogic", still, []string{without}, false},
+		{"it moves in the start", "synlogic", moves, []string{without}, true},
+		{"a recipe of no paper", "chain-sum-tiny", "", []string{without}, true},
+	} {
+		r, err := recipe.Load(c.recipe, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := contestant{recipe: r, start: c.start, runs: c.runs}
+		if err := a.acts(); (err == nil) != c.acts || !c.acts && (!errors.Is(err, errIdle) || !strings.Contains(err.Error(), metric)) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

@@ -88,6 +88,16 @@ func Read(dir string, seed uint64) (*Trial, error) {
 	return t, nil
 }
 
+// Acts says whether a metric shows in some step of a run that something acts, see [metrics.Acts].
+func Acts(dir, metric string) (acts bool, err error) {
+	err = metrics.Each(filepath.Join(dir, record.MetricsFile), func(p metrics.Point) error {
+		v, measured := p.Values[metric]
+		acts = acts || measured && metrics.Acts(metric, v)
+		return nil
+	})
+	return acts, err
+}
+
 // makes says whether a step made rows.
 func makes(values metrics.Row) bool {
 	for name := range values {

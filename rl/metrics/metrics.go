@@ -21,6 +21,13 @@ func (r Row) Sampled() float64 {
 	return r["rollout/tokens"] + r["rollout/refused_tokens"] + r["rollout/extra_tokens"]
 }
 
+// Acts says whether a value of a metric shows that what it measures did something: it is there, and is not the one that
+// the metric has where nothing of the kind happens.
+func Acts(name string, value float64) bool { return !math.IsNaN(value) && value != idle[name] }
+
+// idle is what a metric is where nothing of its kind happens, if that is not 0.
+var idle = Row{"policy/ratio_mean": 1}
+
 // Writer writes rows as JSON lines.
 type Writer struct {
 	append func(v any) error

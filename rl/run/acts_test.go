@@ -320,7 +320,7 @@ func (a *acting) exact(row metrics.Row) {
 	a.t.Helper()
 	a.compared += row["policy/compared"]
 	for name, value := range row {
-		if value != idle[name] {
+		if metrics.Acts(name, value) {
 			a.moved[name] = true
 		}
 	}
@@ -328,9 +328,6 @@ func (a *acting) exact(row metrics.Row) {
 		a.t.Errorf("sampler and trainer differ: mismatch_kl %g, %g of %g log-probs are equal", row["policy/mismatch_kl"], row["policy/equal"], row["policy/compared"])
 	}
 }
-
-// idle is what a metric is as long as what it shows does not act, where that is not 0.
-var idle = metrics.Row{"policy/ratio_mean": 1}
 
 // notHere says why the metric that shows a recipe's mechanism cannot move in two small steps.
 var notHere = map[string]string{
