@@ -43,15 +43,12 @@ const (
 	allBelow   = "no advantage is above 0"
 	groupsOf4  = "the rates of groups of 4 are multiples of a quarter"
 	oneToken   = "an answer of the test's task is one token, which has no beginning to give"
-	later      = "it acts after the tenth step"
 	imitated   = "a step of imitation at the test's rate leaves no group with a signal"
-	firstVote  = "there are votes from the second step on, in which the policy is still the reference"
-	slowLevel  = "two steps hardly move the level"
 	noWords    = "the tiny model writes no words: rewards are equal"
-	fourth     = "it acts from the fourth step on"
+	coolest    = "the lowest temperature has the best balance here, by any measure of it"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
-	visited    = "a weakness is known from the second visit of a problem on"
+	unwritten  = "no step here makes such a row"
 	stands     = "the policy stands still while the preference model learns"
 )
 
@@ -60,7 +57,6 @@ const (
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
-	"memory-r make.0.most":                       "the first steps make fewer rows",
 	"webrl replay.store":                         "two steps teach the model that pays too little: it holds no episode for done",
 	"webrl algorithm.loss":                       "a head begins at 0, so that the first step moves nothing else, and the second begins at the reference",
 	"autowebglm algorithm.policy":                noRatio,
@@ -72,9 +68,18 @@ var doesNotAct = map[string]string{
 	"negative-only algorithm.clip_high":          allBelow,
 	"nsr algorithm.clip_high":                    allBelow,
 	"balanced-filtering algorithm.rate_low":      groupsOf4,
-	"laser-d algorithm.state.middle":             "of the lengths that answers have, its start and its first value let the same through",
-	"remix replay.max_age":                       "two steps make no group that old",
+	"memory-r make.0.most":                       "the steps here make fewer rows",
 	"remix replay.size":                          "two steps do not fill the store",
+	"b-star algorithm.balance":                   coolest,
+	"b-star algorithm.state.plain":               coolest,
+	"b-star algorithm.state.hot":                 coolest,
+	"trapo algorithm.state.earlier":              "without it the likeness of each problem here is above the threshold too",
+	"sws source":                                 unwritten,
+	"sws make.0.where":                           unwritten,
+	"sws algorithm.state.best":                   unwritten,
+	"sws algorithm.state.total":                  unwritten,
+	"sws algorithm.state.timed":                  unwritten,
+	"remix replay.max_age":                       "two steps make no group that old",
 	"empo algorithm.keep":                        groupsOf4,
 	"rubicon algorithm.keep":                     "graded rewards leave no group uniform",
 	"drive algorithm.clip_high":                  noneSolved,
@@ -88,33 +93,16 @@ var doesNotAct = map[string]string{
 	"sparkle second_chance":                      oneToken,
 	"sparkle numbers.prefix_share":               oneToken,
 	"copo reward":                                "the value that it names is read by the method alone",
-	"drpo algorithm.prefer":                      "two steps bring no group with two right answers of different lengths",
-	"drpo algorithm.shortness":                   "as drpo algorithm.prefer, which reads it",
-	"rlpr algorithm.keep":                        later,
-	"rlpr algorithm.state.spread":                later,
-	"b-star algorithm.balance":                   fourth,
-	"b-star algorithm.state.cool":                fourth,
-	"b-star algorithm.state.plain":               fourth,
-	"b-star algorithm.state.hot":                 fourth,
 	"soft-verdict algorithm.policy":              noRatio,
 	"sasr algorithm.state.now":                   imitated,
 	"int algorithm.clip_high":                    "the first stage imitates, without a ratio",
 	"raif algorithm.clip_high":                   noRatio,
 	"rlcr algorithm.keep":                        noWords,
 	"sasr algorithm.clip_high":                   imitated,
-	"trapo algorithm.state.earlier":              "two steps make no two visits before the last one",
-	"co-reward algorithm.penalty":                firstVote,
-	"co-reward algorithm.beta":                   firstVote,
 	"acereason updates_per_rollout":              "few groups of programs differ: one update takes them all",
 	"guru reward":                                "its engine and the task agree on every program",
-	"gain-rl algorithm.state.middle":             slowLevel,
 	"supo algorithm.keep":                        "every episode of the tiny model comes to an end",
 	"deepresearcher reward":                      "the tiny model searches for what is there, and answers in time",
-	"sws source":                                 visited,
-	"sws make.0.where":                           visited,
-	"sws algorithm.state.best":                   visited,
-	"sws algorithm.state.total":                  visited,
-	"sws algorithm.state.timed":                  visited,
 	"rlmt algorithm.loss":                        stands,
 	"rlmt updates_per_rollout":                   stands,
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
@@ -151,6 +139,9 @@ var staysPut = map[string]string{
 
 // manyPrompts are recipes whose parts wait for what few groups show.
 var manyPrompts = map[string]int{"cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+
+// moreSteps are those of recipes whose parts wait for what earlier steps leave.
+var moreSteps = map[string]int{"b-star": 5, "rlpr": 12, "drpo": 24, "co-reward": 3, "gain-rl": 24, "laser-d": 4}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
@@ -476,7 +467,7 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		if st.Lists() && !full.Task.FromData() {
 			set("curriculum.pool=48") // the task has 54
 		}
-		set("steps=2")
+		set("steps=%d", max(2, moreSteps[a.name]))
 		set("prompts_per_step=%d", max(8, manyPrompts[a.name]))
 		if t := st.Tree; st.Grows() {
 			set("tree.roots=%d", min(2, t.Roots))
