@@ -157,6 +157,13 @@ func TestSharedStart(t *testing.T) {
 // stages need less.
 func TestStartsAreLong(t *testing.T) {
 	const short = 64
+	given := contest{}
+	if err := given.enter([]string{"chain-sum-tiny; model.context=300"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := given.opening(&given.arms[0]); err != nil || r.Model.Context != 300 {
+		t.Errorf("a context of 300 that a recipe gives is another in its start: %v", err)
+	}
 	for _, own := range []bool{false, true} {
 		of := contest{own: own}
 		if err := of.enter([]string{"chain-sum-tiny", "chain-sum-tiny; stage.rl.sampling.max_completion_tokens=200"}, nil); err != nil {

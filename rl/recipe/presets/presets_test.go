@@ -127,3 +127,26 @@ func TestHeads(t *testing.T) {
 		}
 	}
 }
+
+// TestOneScript: the script that works out the steps of a sum is the same in every recipe that has it, up to what it
+// returns: recipes are whole files, and share no part of one.
+func TestOneScript(t *testing.T) {
+	const begins = "name = \"sums\"\nsource = '''\n"
+	first, has := "", []string{}
+	for _, p := range All() {
+		_, rest, there := strings.Cut(p.Text, begins)
+		if !there {
+			continue
+		}
+		script, _, _ := strings.Cut(rest, "\n    return ")
+		if has = append(has, p.Name); len(has) == 1 {
+			first = script
+		}
+		if script != first {
+			t.Errorf("the script sums of %s is not that of %s", p.Name, has[0])
+		}
+	}
+	if len(has) < 8 {
+		t.Errorf("the script is found in %q alone", has)
+	}
+}
