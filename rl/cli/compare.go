@@ -57,7 +57,7 @@ same task, so that the held-out problems are the same. The runs of several seeds
 --expect NAME compares a recipe with the control that its [[expect]] names, and says whether the
 metric agrees, disagrees, or cannot be told apart. --papers FILE does so for every built-in recipe
 with an [[expect]], or for those that follow, as far as FILE has no valid line of it yet, and writes
-the lines. A built-in recipe that says in which metric its method is seen has no line if that metric
+the lines. Recipes that learn from rows alone are compared on as many rows. A built-in recipe that says in which metric its method is seen has no line if that metric
 shows nothing in a run.
 
 Examples:
@@ -105,6 +105,7 @@ type contestant struct {
 	sets          []string // changes of its own and those of all
 	recipe        *recipe.Recipe
 	learns        int      // the first stage that is trained for it alone
+	imitates      bool     // no stage learns from rewards: all that it learns from are rows
 	start         string   // run folder of the start; "": the recipe starts as it is
 	runs          []string // folders of the runs, by seed
 }
@@ -207,10 +208,14 @@ func (t *contest) enter(args, sets []string) error {
 		for a.learns < len(a.recipe.Stages) && a.recipe.Stages[a.learns].Kind != recipe.KindRL {
 			a.learns++
 		}
-		if a.learns == len(a.recipe.Stages) {
-			return fmt.Errorf("%w: %s has no stage that learns from rewards", lines.ErrInput, a.label)
+		learns := func(st recipe.Stage) bool { return !st.Skip && st.Learns() }
+		if !slices.ContainsFunc(a.recipe.Stages[a.learns:], learns) { // what imitation does is what is compared
+			a.imitates = true
+			if a.learns = slices.IndexFunc(a.recipe.Stages, learns); a.learns < 0 {
+				return fmt.Errorf("%w: %s has no stage that learns", lines.ErrInput, a.label)
+			}
 		}
-		if rl := a.recipe.Stages[a.learns].RL; t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
+		if rl := a.recipe.Stages[a.learns].RL; !a.imitates && t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
 			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
 		}
 		a.learns = beforeFirst(a.recipe.Stages, a.learns)
@@ -256,8 +261,12 @@ func (t *contest) differs(a, b *contestant) string {
 		return "[model]"
 	case !t.sameTask(a.recipe.Task, b.recipe.Task):
 		return "[task]"
-	case t.own && demonstrations(a) != demonstrations(b):
+	case t.own && demonstrations(a.recipe.Stages[:a.learns]) != demonstrations(b.recipe.Stages[:b.learns]):
 		return "the number of demonstrations of their starts"
+	case a.imitates != b.imitates:
+		return "whether they learn from rewards"
+	case a.imitates && demonstrations(a.recipe.Stages) != demonstrations(b.recipe.Stages):
+		return "the number of demonstrations"
 	case !t.own && a.beginning() != b.beginning():
 		return "the stages of their start"
 	}
@@ -313,7 +322,7 @@ func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
 				return nil, noStep(a.label, first, t.budget)
 			}
 			arms[i].Trials = append(arms[i].Trials, trial)
-			if t.budget == 0 { // the first run sets it
+			if t.budget == 0 && !trial.Taught { // the first run sets it
 				t.budget = int(trial.Tokens[len(trial.Tokens)-1])
 			}
 		}
@@ -408,10 +417,10 @@ func (a *contestant) beginning() string {
 	return (&recipe.Recipe{Task: a.recipe.Task, Stages: a.recipe.Stages[:a.learns]}).Resolved()
 }
 
-// demonstrations is how many the start learns from, where no test ends a stage sooner.
-func demonstrations(a *contestant) int {
+// demonstrations is how many stages learn from, where no test ends one sooner.
+func demonstrations(stages []recipe.Stage) int {
 	n := 0
-	for _, st := range a.recipe.Stages[:a.learns] {
+	for _, st := range stages {
 		if !st.Skip && st.Kind == recipe.KindSFT {
 			n += st.SFT.BatchSize * (st.SFT.HoldSteps + st.SFT.DecaySteps)
 		}

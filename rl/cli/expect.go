@@ -183,9 +183,12 @@ type measuredLine struct {
 
 // sentence is a measured expectation for people.
 func sentence(m compare.Measured) string {
-	d := m.Difference
-	return fmt.Sprintf("%s: %s %+.4g (%.4g to %.4g) against %s, expected %s, %s with %d tokens each: %s\n",
-		m.Recipe, m.Metric, d.Mean, d.Low, d.High, m.Than, m.Direction, counted(m.Seeds, "seed"), m.Budget, m.Verdict())
+	d, drawn := m.Difference, fmt.Sprintf("with %d tokens each", m.Budget)
+	if m.Budget == 0 {
+		drawn = "on rows alone"
+	}
+	return fmt.Sprintf("%s: %s %+.4g (%.4g to %.4g) against %s, expected %s, %s %s: %s\n",
+		m.Recipe, m.Metric, d.Mean, d.Low, d.High, m.Than, m.Direction, counted(m.Seeds, "seed"), drawn, m.Verdict())
 }
 
 func counted(n int, what string) string {

@@ -222,3 +222,37 @@ func TestMeasuredActs(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsAlone: recipes whose stages learn from rows alone are compared from their first one on, with as many
+// demonstrations; one that learns from rewards is none of them, and nothing is said of tokens.
+func TestRowsAlone(t *testing.T) {
+	for _, c := range []struct{ other, want string }{
+		{`order-of-rows; stage.warm-up.curriculum.settings.terms="4"`, ""},
+		{"order-of-rows; stage.warm-up.hold_steps=599", "differ in the number of demonstrations"},
+		{"order-of-rows; stage.rl.skip=false", "differ in whether they learn from rewards"},
+		{"order-of-rows; stage.warm-up.skip=true", "has no stage that learns"},
+	} {
+		of := contest{budget: 1} // which rows alone do not spend
+		if c.want != "" {
+			of.budget = 1000
+		}
+		err := of.enter([]string{"order-of-rows", c.other}, nil)
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", c.other, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range of.arms {
+			if start, err := of.opening(&of.arms[i]); start != nil || err != nil || of.arms[i].learns != 0 {
+				t.Errorf("recipe %d begins at stage %d after a start %v, %v", i, of.arms[i].learns, start, err)
+			}
+		}
+	}
+	if got := sentence(compare.Measured{Recipe: "r", Metric: "m", Than: "o", Direction: "higher", Seeds: 3}); !strings.Contains(got, "3 seeds on rows alone") {
+		t.Error(got)
+	}
+}

@@ -85,7 +85,7 @@ func (i Interval) Verdict(direction string) string {
 type Measured struct {
 	Recipe, Metric, Than, Direction string
 	Difference                      Interval
-	Seeds, Budget                   int // tokens that each run sampled
+	Seeds, Budget                   int // tokens that each run sampled; 0: it learned from rows alone
 	Device, Release                 string
 	Own, Control, Start             string // hashes of the two resolved recipes, and of that of the common start; "": they start as they are
 }

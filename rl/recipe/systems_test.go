@@ -71,3 +71,25 @@ func TestPPO(t *testing.T) {
 		t.Errorf("%d recipes are told by PPO", told)
 	}
 }
+
+// TestExpected: a recipe that trains a model from random weights expects something of it, apart from two controls.
+func TestExpected(t *testing.T) {
+	controls := []string{"countdown-one", "countdown-random"}
+	fresh := 0
+	for _, p := range presets.All() {
+		r, err := Load(p.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Model.Path != "" {
+			continue
+		}
+		fresh++
+		if expects, control := len(r.Expect) > 0, slices.Contains(controls, p.Name); expects == control {
+			t.Errorf("%s expects something: %v", p.Name, expects)
+		}
+	}
+	if fresh < 100 {
+		t.Errorf("%d recipes train from random weights", fresh)
+	}
+}
