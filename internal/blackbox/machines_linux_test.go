@@ -6,8 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // machine is a network namespace: what its programs see of the network is an address of its
@@ -53,6 +55,31 @@ func ip(t *testing.T, args ...string) {
 func (m machine) run(t *testing.T, pr program, args ...string) *process {
 	t.Helper()
 	return program{path: "ip"}.run(t, append([]string{"netns", "exec", m.name, pr.path}, args...)...)
+}
+
+// slowed lets a process run a tenth of the time, until it is let go. Its clock goes on.
+func slowed(t *testing.T, p *process) (letGo func()) {
+	t.Helper()
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			p.cmd.Process.Signal(syscall.SIGSTOP) // not if it has ended
+			time.Sleep(45 * time.Millisecond)
+			p.cmd.Process.Signal(syscall.SIGCONT)
+			select {
+			case <-end:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	letGo = sync.OnceFunc(func() {
+		close(end)
+		<-ended
+	})
+	t.Cleanup(letGo)
+	return letGo
 }
 
 // TestMachines: a run over four other machines, by the commands of the README, has the bytes of
@@ -102,6 +129,8 @@ func TestMachines(t *testing.T) {
 		}
 	}
 	shows(1, "rlzero worker nats://")
+	// Eight seconds pass until a worker is called silent, in which all steps may be done where they are quick.
+	letGo := slowed(t, trainer)
 	_, url, _ := strings.Cut(trainer.shown(), "rlzero worker ")
 	var workers []*process
 	for i, m := range all[1:] {
@@ -120,6 +149,7 @@ func TestMachines(t *testing.T) {
 	lost[3] = "del"
 	ip(t, lost...)
 	shows(6, " joins: ")
+	letGo()
 	if code := trainer.wait(); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, trainer.shown())
 	}

@@ -57,8 +57,8 @@ same task, so that the held-out problems are the same. The runs of several seeds
 --expect NAME compares a recipe with the control that its [[expect]] names, and says whether the
 metric agrees, disagrees, or cannot be told apart. --papers FILE does so for every built-in recipe
 with an [[expect]], or for those that follow, as far as FILE has no valid line of it yet, and writes
-the lines. Recipes that learn from rows alone are compared on as many rows. A built-in recipe that says in which metric its method is seen has no line if that metric
-shows nothing in a run.
+the lines. Recipes that learn from rows alone are compared on as many rows. A built-in recipe that
+says in which metric its method is seen has no line if that metric shows nothing in a run.
 
 Examples:
    rlzero compare countdown-tiny countdown-shaped
@@ -214,8 +214,11 @@ func (t *contest) enter(args, sets []string) error {
 			if a.learns = slices.IndexFunc(a.recipe.Stages, learns); a.learns < 0 {
 				return fmt.Errorf("%w: %s has no stage that learns", lines.ErrInput, a.label)
 			}
+			if t.budget > 0 {
+				return usagef("--budget bounds what is sampled, and %s learns from rows alone", a.label)
+			}
 		}
-		if rl := a.recipe.Stages[a.learns].RL; !a.imitates && t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
+		if rl := a.recipe.Stages[a.learns].RL; t.budget > 0 && rl.PromptsPerStep*rl.GroupSize > t.budget { // of one token each
 			return noStep(a.label, float64(rl.PromptsPerStep*rl.GroupSize), t.budget)
 		}
 		a.learns = beforeFirst(a.recipe.Stages, a.learns)

@@ -226,16 +226,17 @@ func TestMeasuredActs(t *testing.T) {
 // TestRowsAlone: recipes whose stages learn from rows alone are compared from their first one on, with as many
 // demonstrations; one that learns from rewards is none of them, and nothing is said of tokens.
 func TestRowsAlone(t *testing.T) {
+	limited := contest{budget: 1000}
+	if err := limited.enter([]string{"order-of-rows"}, nil); err == nil || !strings.Contains(err.Error(), "--budget bounds what is sampled") {
+		t.Errorf("with a budget: %v", err)
+	}
 	for _, c := range []struct{ other, want string }{
 		{`order-of-rows; stage.warm-up.curriculum.settings.terms="4"`, ""},
 		{"order-of-rows; stage.warm-up.hold_steps=599", "differ in the number of demonstrations"},
 		{"order-of-rows; stage.rl.skip=false", "differ in whether they learn from rewards"},
 		{"order-of-rows; stage.warm-up.skip=true", "has no stage that learns"},
 	} {
-		of := contest{budget: 1} // which rows alone do not spend
-		if c.want != "" {
-			of.budget = 1000
-		}
+		of := contest{}
 		err := of.enter([]string{"order-of-rows", c.other}, nil)
 		if c.want != "" {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
