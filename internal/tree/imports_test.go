@@ -122,6 +122,7 @@ var guardedCalls = []struct {
 			{"rl/train", "timing.jsonl"},
 			{"internal/blackbox/script_test.go", "waits for a program to write a file, with a bound"},
 			{"internal/blackbox/kill_test.go", "kills a run at different moments and gives up on one that hangs"},
+			{"internal/blackbox/machines_linux_test.go", "slows a process, so that workers fall silent before a run ends"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/signals.go", "which signals come together"},
