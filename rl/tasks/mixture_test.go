@@ -124,21 +124,21 @@ func TestMixtureMetadata(t *testing.T) {
 // TestMixtureFaults: what is no mixture is told with what was found and what is accepted.
 func TestMixtureFaults(t *testing.T) {
 	for want, m := range map[string]mixture{
-		`of = "countdown" is out of range; accepted: 2 to 32 tasks with ; between them`:          {Of: "countdown"},
-		`accepted: a task before and after each ;`:                                               {Of: "countdown; "},
-		`unknown task "contdown"; did you mean countdown?`:                                       {Of: "contdown; chain_sum"},
-		`names countdown twice; accepted: each task once`:                                        {Of: "countdown; countdown numbers=2"},
-		`"numbers" is no setting; accepted: KEY=VALUE`:                                           {Of: "countdown numbers; chain_sum"},
-		`task countdown: unknown key nmbers; did you mean numbers?`:                              {Of: "countdown nmbers=2; chain_sum"},
-		`task countdown: max_total = 3 is out of range`:                                          {Of: "countdown max_total=3; chain_sum"},
-		`task gcd cannot be a part`:                                                              {Of: "gcd; chain_sum"},
-		`accepted: chain_sum, composition, countdown, countdown_search, program, rewrite, trace`: {Of: "nim; chain_sum"},
-		`task mixture cannot be a part`:                                                          {Of: "mixture; chain_sum"},
-		`shares = "1" is out of range; accepted: 2 numbers with commas between them`:             {Of: "countdown; chain_sum", Shares: "1"},
-		`shares = "1, x" is out of range; accepted: numbers from 0 to 1e9`:                       {Of: "countdown; chain_sum", Shares: "1, x"},
-		`shares = "1, -1" is out of range`:                                                       {Of: "countdown; chain_sum", Shares: "1, -1"},
-		`shares = "1, nan" is out of range`:                                                      {Of: "countdown; chain_sum", Shares: "1, nan"},
-		`shares = "0, 0" is out of range; accepted: a share above 0`:                             {Of: "countdown; chain_sum", Shares: "0, 0"},
+		`of = "countdown" is out of range; accepted: 2 to 32 tasks with ; between them`:                 {Of: "countdown"},
+		`accepted: a task before and after each ;`:                                                      {Of: "countdown; "},
+		`unknown task "contdown"; did you mean countdown?`:                                              {Of: "contdown; chain_sum"},
+		`names countdown twice; accepted: each task once`:                                               {Of: "countdown; countdown numbers=2"},
+		`"numbers" is no setting; accepted: KEY=VALUE`:                                                  {Of: "countdown numbers; chain_sum"},
+		`task countdown: unknown key nmbers; did you mean numbers?`:                                     {Of: "countdown nmbers=2; chain_sum"},
+		`task countdown: max_total = 3 is out of range`:                                                 {Of: "countdown max_total=3; chain_sum"},
+		`task gcd cannot be a part`:                                                                     {Of: "gcd; chain_sum"},
+		`accepted: chain_sum, composition, countdown, countdown_search, program, rewrite, table, trace`: {Of: "nim; chain_sum"},
+		`task mixture cannot be a part`:                                                                 {Of: "mixture; chain_sum"},
+		`shares = "1" is out of range; accepted: 2 numbers with commas between them`:                    {Of: "countdown; chain_sum", Shares: "1"},
+		`shares = "1, x" is out of range; accepted: numbers from 0 to 1e9`:                              {Of: "countdown; chain_sum", Shares: "1, x"},
+		`shares = "1, -1" is out of range`:                                                              {Of: "countdown; chain_sum", Shares: "1, -1"},
+		`shares = "1, nan" is out of range`:                                                             {Of: "countdown; chain_sum", Shares: "1, nan"},
+		`shares = "0, 0" is out of range; accepted: a share above 0`:                                    {Of: "countdown; chain_sum", Shares: "0, 0"},
 	} {
 		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v\nwant %s", m, err, want)

@@ -50,10 +50,45 @@ var oracles = map[string]func(row verify.Problem, answer string) bool{
 	"rewrite":                   findsFirst,
 	"shortest_path":             gridWay,
 	"survo":                     digitsAs,
+	"table":                     tableTells,
 	"sudoku":                    digitsAs,
 	"mini_sudoku":               digitsAs,
 	"time_intervals":            numbersAs(0, false),
 	"tower_of_hanoi":            towerMoves,
+}
+
+// tableTells works out a query, or what is said, row by row with the columns of the metadata.
+func tableTells(row verify.Problem, answer string) bool {
+	var all []map[string][][]float64
+	if _, err := row.Field("rows", &all); err != nil {
+		return false
+	}
+	words := strings.Fields(row.Question)
+	of, by, sign, limit := words[len(words)-2], words[len(words)-1][:1], words[len(words)-1][1:2], floats(words[len(words)-1])[0]
+	holds := func(rows [][]float64, of, by, sign string, limit float64) (out []float64) {
+		for _, r := range rows {
+			if d := r[strings.Index("ab", by)] - limit; d < 0 && sign == "<" || d > 0 && sign == ">" {
+				out = append(out, r[strings.Index("ab", of)])
+			}
+		}
+		return out
+	}
+	results := map[string]func([]float64) float64{"max": slices.Max[[]float64], "min": slices.Min[[]float64], "sum": func(all []float64) (sum float64) {
+		for _, x := range all {
+			sum += x
+		}
+		return sum
+	}}
+	if what := words[len(words)-3]; what != "say" {
+		m := regexp.MustCompile(`(max|min|sum)\((.)\)+FROM\(t\)WHERE\((.)(.)(\d+)`).FindStringSubmatch(answer)
+		return m != nil && !slices.ContainsFunc(all, func(one map[string][][]float64) bool {
+			asked, got := holds(one["t"], of, by, sign, limit), holds(one["t"], m[2], m[3], m[4], floats(m[5])[0])
+			return len(got) == 0 || results[what](asked) != results[m[1]](got)
+		})
+	}
+	values, said := holds(all[0]["t"], of, by, sign, limit), floats(strings.ReplaceAll(answer, "-", " "))
+	has := func(in []float64) func(float64) bool { return func(x float64) bool { return !slices.Contains(in, x) } }
+	return !slices.ContainsFunc(said, has(values)) && !slices.ContainsFunc([]float64{slices.Min(values), slices.Max(values)}, has(said))
 }
 
 // findsFirst ranks the documents, all of three words, by the words of a query that they have, in floats.

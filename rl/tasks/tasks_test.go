@@ -68,6 +68,9 @@ func someTasks() map[string]Demonstrator {
 		"library-routes":  worldOf("library", "routes=true", "hops=3").(Demonstrator),
 		"rewrite":         defaultRewrite(),
 		"rewrite-small":   &rewrite{Things: 8, Relations: 3, Noise: 4, Talk: 1, Aimed: 1},
+		"table":           defaultTable(),
+		"table-queries":   &tabled{Rows: 9, Most: 999, Words: 0, Careless: 1},
+		"table-words":     &tabled{Rows: 2, Most: 3, Words: 1, Careless: 0},
 		"guess-recap":     &guess{Size: 3, Largest: 99, Most: 2, Recap: true, Aimed: 1},
 		"composed-large":  &composition{Letters: 16, MinDepth: 3, MaxDepth: 8, ShownDepth: 8},
 	}
