@@ -150,6 +150,9 @@ var longImitation = map[string]int{"clpo": 40, "think-rm": 120}
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
 
+// longest are the tokens of a completion of recipes whose answers are longer than a call of a tool.
+var longest = map[string]int{"tablegpt-r1": 32}
+
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
 const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`
@@ -185,6 +188,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"sws":               {"sws", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 9, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"rlpt":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 12, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"secrepair":         {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
+	"table":             {"tablegpt-r1", `task={name = "table", eval_problems = 1, eval_samples = 1, settings = {rows = 3, most = 3, words = 0.8, careless = 0.4}}`},
 	"critic":            {"critique-rl", `task={name = "critic", eval_problems = 1, eval_samples = 1, settings = {steps = 3, max_number = 3, max_total = 9, aimed = 0.5}}`},
 	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"supo":              {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8}, episode = {tokens = 34, summary = {at = 20, ask = ":"}}}`},
@@ -382,7 +386,7 @@ func (a *acting) other(task, start string) {
 	a.sets[0], a.sets[1] = task, "model={path = "+strconv.Quote(start)+"}"
 	for i, set := range a.sets {
 		if at, limit := strings.CutSuffix(set, "sampling.max_completion_tokens=14"); limit {
-			a.sets[i] = at + "sampling.max_completion_tokens=28" // a call has its tags
+			a.sets[i] = fmt.Sprint(at, "sampling.max_completion_tokens=", max(28, longest[a.name])) // a call has its tags
 		}
 	}
 }
