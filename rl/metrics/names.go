@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlzero/rlzero/rl/world"
 )
 
 // Metric is one entry of the table.
@@ -314,9 +316,6 @@ func (p position) compare(o position) int {
 // ownName is the shape of names that a recipe gives: of terms of a reward, of metrics.
 var ownName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// toolName is the shape of names of tools, those of servers too.
-var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // lostToTool begins the metric of a tool that failed.
 const lostToTool = "rollout/not_scored/"
 
@@ -355,7 +354,7 @@ func find(name string) (p position, ok bool) {
 			name, p.name = family+"NAME", own
 		}
 	}
-	if tool, cut := strings.CutPrefix(name, lostToTool); cut && toolName.MatchString(tool) {
+	if tool, cut := strings.CutPrefix(name, lostToTool); cut && world.ToolName(tool) {
 		name, p.name = lostToTool+"NAME", tool
 	}
 	if own, of, cut := strings.Cut(name, "/"); cut && !areas[own] && ownName.MatchString(own) { // a model

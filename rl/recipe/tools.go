@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,9 +221,6 @@ func (t Task) Vocabulary() []string {
 	return v
 }
 
-// toolName is what tags and templates can have as a name.
-var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-
 // tools reads the tools of a task, and refuses what says something of tools where there are none.
 func (d decoder) tools(task *Task, t map[string]any, at settings.Path) {
 	value, there := t["tool"]
@@ -284,7 +280,7 @@ func (d decoder) tool(task *Task, table map[string]any, at settings.Path) {
 	if _, written := table["name"]; !written {
 		place = at
 	}
-	if !toolName.MatchString(tool.Name) {
+	if !world.ToolName(tool.Name) {
 		d.Fail(place, "%s = %q is not accepted; accepted: letters, digits and _, at most 64, a letter or _ first", d.Name(at.With("name")), tool.Name)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/rlzero/rlzero/verify"
 )
@@ -56,6 +57,12 @@ type Sibling interface {
 	// closed after s.
 	Beside(s Session) Session
 }
+
+// ToolName says whether a tool can be called so, in calls and in names of metrics: by letters, digits and _, at most 64,
+// a letter or _ first.
+func ToolName(name string) bool { return toolName.MatchString(name) }
+
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // Spec describes a tool.
 type Spec struct {

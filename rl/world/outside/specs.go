@@ -58,7 +58,7 @@ func specsOf(all []Listed, effects bool) (specs []world.Spec, err error) {
 			Properties map[string]struct{ Type json.RawMessage } `json:"properties"`
 		}
 		switch {
-		case t.Name == "" || len(name) > 64 || '0' <= name[0] && name[0] <= '9':
+		case !world.ToolName(name):
 			return nil, fmt.Errorf("a tool is called %s; accepted: at most 64 characters, the first one no digit", terminal.Quote(t.Name))
 		case slices.ContainsFunc(specs, func(s world.Spec) bool { return s.Name == name }):
 			return nil, hint.With(fmt.Errorf("two tools are called %q", name), `only = ["%s"] takes one of them`, t.Name)
