@@ -1,12 +1,15 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -95,6 +98,19 @@ func (l *ledger) turn(r rollout.Request, vocab int) (next rollout.Segment, a *ah
 	return next, a, why
 }
 
+// over ends the episodes that workers have played on, and returns those of which turns are left, in the order of their
+// completions.
+func (l *ledger) over() []*ahead {
+	var left []*ahead
+	for _, key := range slices.SortedFunc(maps.Keys(l.ahead), func(a, b random.Key) int { return cmp.Compare(a.Stream, b.Stream) }) {
+		if a := l.ahead[key]; len(a.later) > 0 {
+			left = append(left, a)
+		}
+	}
+	l.ahead = map[random.Key]*ahead{}
+	return left
+}
+
 // foreseen hands out requests, and answers those whose turns workers drew ahead. A worker with the bits of this
 // device whose episode goes on otherwise here is refused.
 func (f *Fleet) foreseen(ctx context.Context, requests []rollout.Request) (*table, error) {
@@ -129,4 +145,18 @@ func (f *Fleet) foreseen(ctx context.Context, requests []rollout.Request) (*tabl
 		}
 	}
 	return t, nil
+}
+
+// Over implements [rollout.Foreseeing]. A worker with the bits of this device is refused if turns are left that it drew in
+// an episode.
+func (f *Fleet) Over(ctx context.Context) error {
+	for _, a := range f.ledger.over() {
+		if f.trust.refuses(a.by.Worker) || f.trust.drafts(a.by) {
+			continue
+		}
+		if err := f.refuse(ctx, &table{}, f.otherwise(a, fmt.Sprintf("the episode is over after turn %d, and goes on", a.turn))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -163,10 +163,20 @@ func TestForgedEpisodes(t *testing.T) {
 			}
 			return e[:3]
 		}, 0, "turn 2 has more tokens than it may have"},
-		"an id":           {func(e []rollout.Segment) []rollout.Segment { wrongToken(&e[4]); return e }, 1, "differs from what is drawn here"},
-		"a log-prob":      {func(e []rollout.Segment) []rollout.Segment { wrongLogprob(&e[2]); return e }, 1, "differs from what is drawn here"},
-		"an entropy":      {func(e []rollout.Segment) []rollout.Segment { wrongEntropy(&e[4]); return e }, 1, "differs from what is drawn here"},
-		"the first turn":  {func(e []rollout.Segment) []rollout.Segment { wrongToken(&e[0]); return e }, 1, "differs from what is drawn here"},
+		"an id":          {func(e []rollout.Segment) []rollout.Segment { wrongToken(&e[4]); return e }, 1, "differs from what is drawn here"},
+		"a log-prob":     {func(e []rollout.Segment) []rollout.Segment { wrongLogprob(&e[2]); return e }, 1, "differs from what is drawn here"},
+		"an entropy":     {func(e []rollout.Segment) []rollout.Segment { wrongEntropy(&e[4]); return e }, 1, "differs from what is drawn here"},
+		"the first turn": {func(e []rollout.Segment) []rollout.Segment { wrongToken(&e[0]); return e }, 1, "differs from what is drawn here"},
+		"a turn after the end": {func(e []rollout.Segment) []rollout.Segment {
+			tokens := 0
+			for _, s := range e {
+				tokens += len(s.IDs)
+			}
+			if len(e) > 9 || tokens > 58 { // no other turn could be there
+				return e
+			}
+			return append(e, rollout.Segment{Author: rollout.Outside, IDs: []int{1}}, rollout.Segment{IDs: []int{1}, Logprob: []float32{0}, Entropy: []float32{0}, Stop: rollout.EOS})
+		}, 0, "the episode is over after turn"},
 		"too many turns":  {func(e []rollout.Segment) []rollout.Segment { return append(e, e[1:]...) }, 0, "malformed"},
 		"an unknown id":   {func(e []rollout.Segment) []rollout.Segment { e[1].IDs[0] = vocab; return e }, 0, "malformed"},
 		"no turn at all":  {func(e []rollout.Segment) []rollout.Segment { e[2] = rollout.Segment{Stop: rollout.EOS}; return e }, 0, "malformed"},
@@ -188,7 +198,7 @@ func TestForgedEpisodes(t *testing.T) {
 					}
 				}
 				if f.Counts().Refused != 1 || len(disputes) != 1 || !strings.Contains(disputes[0].Why, c.why) {
-					t.Fatalf("%+v, %d disputes", f.Counts(), len(disputes))
+					t.Fatalf("%+v, disputes %+v", f.Counts(), disputes)
 				}
 				d := disputes[0]
 				p := &paper{}

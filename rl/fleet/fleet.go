@@ -71,7 +71,10 @@ type Fleet struct {
 	counts     Counts
 }
 
-var _ rollout.Early = (*Fleet)(nil)
+var (
+	_ rollout.Early      = (*Fleet)(nil)
+	_ rollout.Foreseeing = (*Fleet)(nil)
+)
 
 // New makes a fleet. Close ends it; the carrier is the caller's.
 func New(c TrainerSide, t Trainer, o Options) *Fleet {

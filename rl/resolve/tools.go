@@ -38,7 +38,7 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 	case o.World != nil:
 		o.playedByOthers(out)
 	case played != nil:
-		out.World, out.Anywhere = played, !task.Episode.Restarts()
+		out.World, out.Anywhere = played, !task.Episode.Restarts() && out.Clock == 0
 		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())
 	case len(o.Tools) > 0:
 		w := world.Tooled{Tools: o.Tools, Judge: o.Source.Verify, Most: task.MaxCalls, Bytes: task.ReplyBytes, Reads: renderer.Reads}

@@ -66,6 +66,13 @@ type Early interface {
 	Pick(ctx context.Context, requests []Request, first, count, since int) ([][]Segment, error)
 }
 
+// Foreseeing is a Sampler that may have the turns of episodes before they are asked for, of requests that say [Request.Plays].
+type Foreseeing interface {
+	Sampler
+	// Over says that all these episodes have ended: no turn of theirs is asked for any more.
+	Over(ctx context.Context) error
+}
+
 // Renderer writes a problem as the token ids that a model reads, and tells the text of those
 // that it writes.
 type Renderer interface {

@@ -88,6 +88,11 @@ func (c *Collector) play(ctx context.Context, starts []Start, n int, params Para
 	if err := f.wait(); err != nil {
 		return nil, err
 	}
+	if s, can := c.Sampler.(Foreseeing); can {
+		if err := s.Over(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return groupsOf(starts, all, n), nil
 }
 

@@ -50,6 +50,14 @@ func (g *gain) Pick(ctx context.Context, requests []rollout.Request, first, coun
 	return out, err
 }
 
+// Over implements rollout.Foreseeing.
+func (g *gain) Over(ctx context.Context) error {
+	if workers, can := g.workers.(rollout.Foreseeing); can {
+		return workers.Over(ctx)
+	}
+	return nil
+}
+
 // Sample implements rollout.Sampler.
 func (g *gain) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	key := requests[0].Key
