@@ -171,7 +171,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestWatchDamaged: metrics alone can be watched, and a recipe that is damaged is told with its place.
+// TestWatchDamaged: metrics alone can be watched, also where the recipe of the run is damaged or has a key that this
+// version does not know: that is told with its place.
 func TestWatchDamaged(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -183,8 +184,12 @@ func TestWatchDamaged(t *testing.T) {
 	if code, out, stderr := rlzero(t, "watch", dir); code != 0 {
 		t.Errorf("without a recipe: exit code %d, %s%s", code, out, stderr)
 	}
-	write("recipe.toml", "name = ")
-	if code, _, stderr := rlzero(t, "watch", dir); code == 0 || !strings.Contains(stderr, "recipe.toml:1:") {
-		t.Errorf("exit code %d, %s", code, stderr)
+	for _, text := range []string{"name = ", "seed = 1\nof_another_version = 2\nand_one_more = 3\n"} {
+		write("recipe.toml", text)
+		write("metrics.jsonl", `{"step":1,"stage":"rl","reward/mean":0.5,"policy/compared":2,"policy/equal":1}`+"\n")
+		code, out, stderr := rlzero(t, "watch", dir)
+		if code != 1 || !strings.Contains(out, "step 1  error") || strings.Count(stderr, "recipe.toml:") != 1 {
+			t.Errorf("%q: exit code %d, %s%s", text, code, out, stderr)
+		}
 	}
 }

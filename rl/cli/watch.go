@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -75,11 +76,12 @@ type watching struct {
 func watchRun(c *cli.Context, dir string) error {
 	file := filepath.Join(dir, record.MetricsFile)
 	w := &watching{c: c, file: file, reader: record.Reader{Name: file}}
-	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
-	if err == nil {
+	switch r, err := recipe.Load(filepath.Join(dir, recipe.File), nil); {
+	case err == nil:
 		w.trains = r.Trains()
-	} else if !errors.Is(err, fs.ErrNotExist) { // metrics alone can be watched too
-		return err
+	case !errors.Is(err, fs.ErrNotExist): // metrics alone can be watched too
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		warn(c, []string{"the recipe of the run cannot be read, so evaluations count as those of the policy, whichever model a stage trains: " + why})
 	}
 	w.watcher = watch.New(w.trains)
 	if err := w.news(); err != nil {
