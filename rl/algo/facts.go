@@ -49,6 +49,9 @@ func StaleFacts() []formula.Fact {
 // TurnFact is how the names of facts begin that a world tells about a turn.
 const TurnFact = "turn."
 
+// SummaryFact tells summaries from turns that a world saw.
+const SummaryFact = "summary"
+
 // TurnFacts are those of a stage whose task is played in turns. Its segments are the turns, unless
 // the part segments cuts in another way; those of a turn are then refused.
 func TurnFacts() []formula.Fact {
@@ -59,9 +62,9 @@ func TurnFacts() []formula.Fact {
 		{Name: "contexts", Level: formula.Completion, Unit: "contexts", Meaning: "contexts that it read: one, and one more for each time that it began anew" + needs},
 		{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + needs},
 		{Name: "turn_reward", Level: formula.Segment, Meaning: "what the world pays for a turn" + needs},
-		{Name: TurnFact + "*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + needs},
+		{Name: TurnFact + "*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not, nor of a summary" + needs},
 		{Name: "state", Level: formula.Segment, Text: true, Meaning: "the situation in which a turn is taken, as the world calls it: equal texts in a group are equal situations; for == and same_mean" + needs},
-		{Name: "summary", Level: formula.Segment, Condition: true, Meaning: "the turn is a summary, with which the context begins anew: the world did not see it. It counts among turns" + needs},
+		{Name: SummaryFact, Level: formula.Segment, Condition: true, Meaning: "the turn is a summary, with which the context begins anew: the world did not see it. It counts among turns" + needs},
 		{Name: "last_turn", Level: formula.Segment, Condition: true, Meaning: "the turn is the last of its episode" + needs},
 	}
 }

@@ -453,14 +453,34 @@ func (a *Algorithm) needs(needs []string) []string {
 
 // Reads are the facts that the method reads, those of the metrics of every method left out,
 // sorted.
-func (a *Algorithm) Reads() []string {
-	parts := slices.Collect(maps.Keys(a.Method.Metrics))
+func (a *Algorithm) Reads() []string { return a.needs(a.program.Needs(a.read()...)) }
+
+// read are the parts of the method, the metrics of every method left out.
+func (a *Algorithm) read() []string {
+	parts := slices.Sorted(maps.Keys(a.Method.Metrics))
 	for _, name := range a.main() {
 		if _, _, there := a.program.Level(name); there {
 			parts = append(parts, name)
 		}
 	}
-	return a.needs(a.program.Needs(parts...))
+	return parts
+}
+
+// Bare is the first place where the method has no value where a fact has none, see [formula.Program.Bare].
+func (a *Algorithm) Bare(fact, guard string) string {
+	for _, part := range a.read() {
+		if at := a.program.Bare(part, fact, guard); at != "" {
+			return at
+		}
+	}
+	for _, m := range a.movers {
+		for _, name := range m.names {
+			if at := m.program.Bare(statePart(name), fact, guard); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
 }
 
 // numbersRead are the parameters that formulas read.

@@ -369,3 +369,31 @@ func TestRank(t *testing.T) {
 		t.Errorf("%d tokens were ranked among others", ranked)
 	}
 }
+
+// TestBare: where a formula needs a fact that may be missing, and where it says what holds then.
+func TestBare(t *testing.T) {
+	facts := []Fact{{Name: "left", Level: Segment}, {Name: "summary", Level: Segment, Condition: true}, {Name: "own", Level: Completion}}
+	for text, want := range map[string]string{
+		"own":                         "",
+		"own*left":                    "f: column 4: * needs a value of left",
+		"x = left + 1; own*x":         "f: column 10: + needs a value of left",
+		"left":                        "f: column 1: left needs a value of left",
+		"own - sum(left)":             "",
+		"sum(own, left > 0)":          "",
+		"if(left > 1, 0, own)":        "f: column 9: > needs a value of left",
+		"own*if(summary, 0, left)":    "",
+		"own*if(own > 0, left, own)":  "f: column 5: if needs a value of left",
+		"own*default(left, 0)":        "",
+		"default(own, left)":          "f: column 1: default needs a value of left",
+		"sum(left) + mean(left)*left": "f: column 23: * needs a value of left",
+		"if(scored(left), 1, own)":    "",
+	} {
+		p, err := Compile(Text{Parts: map[string]string{"f": text}}, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Bare("f", "left", "summary"); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

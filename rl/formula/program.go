@@ -380,6 +380,49 @@ func (p *Program) first(part, says string, is func(o *op) bool) string {
 	return ""
 }
 
+// Bare is the first place where a part has no value since a fact has none; "": there is no such place. Statistics leave
+// out what is missing, default(x, y) replaces it, and of if(c, x, y) the condition is taken to choose what is there if it
+// reads the guard.
+func (p *Program) Bare(part, fact, guard string) string {
+	root, there := p.root(part)
+	if !there {
+		return ""
+	}
+	seen := map[int]bool{}
+	var visit func(at, by int) string // by is what reads it: equal reads of a fact are one operation
+	visit = func(at, by int) string {
+		o := &p.ops[at]
+		in := o.inputs()
+		switch {
+		case seen[at]:
+			return ""
+		case o.kind == factOp && o.name == fact:
+			o = &p.ops[by]
+			return errorAt(o.in.name, o.in.text, o.at, "%s needs a value of %s", o.called(), fact).Error()
+		case o.kind == foldOp, o.kind == othersOp: // statistics leave out what is missing
+			return ""
+		case o.kind == eachOp && o.fn.Name == "if" && p.asks(o.args[0], guard):
+			in = o.args[:1]
+		case o.kind == eachOp && o.fn.Name == "default":
+			in = o.args[1:]
+		}
+		seen[at] = true
+		for _, a := range in {
+			if found := visit(a, at); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	return visit(root, root)
+}
+
+// asks tells whether a value is made of a fact.
+func (p *Program) asks(at int, fact string) bool {
+	o := &p.ops[at]
+	return o.kind == factOp && o.name == fact || slices.ContainsFunc(o.inputs(), func(a int) bool { return p.asks(a, fact) })
+}
+
 // Local tells whether the derivative of a part, a number of the run, is found
 // completion by completion: it is a sum over completions, and statistics over
 // several of them are of constants. If not, why names the statistic.

@@ -14,7 +14,9 @@ func TestContexts(t *testing.T) {
 		sets []string
 		want string // "": it is accepted
 	}{
-		{"guess-tiny", []string{episode}, ""},
+		{"guess-tiny", []string{episode}, "stage.rl.algorithm reads turn.lost, which a summary of task.episode.summary does not have: advantage: column 18: * needs a value of turn.lost"},
+		{"guess-tiny", []string{episode, "stage.rl.algorithm.advantage=token_whiten(-own*if(summary, 0, turn.lost))", "stage.rl.reward=task - 0.1*sum(turn.lost) + 0.1*count(summary)"}, ""},
+		{"guess-tiny", []string{episode, "stage.rl.algorithm.advantage=own*default(turn.lost, 0)", "stage.rl.reward=task - last(turn.left)", `stage.rl.algorithm.metrics={"my/left" = "step_mean(mean(turn.left))"}`}, ""},
 		{"guess-tiny", []string{`task.episode.history="template"`}, ""},
 		{"guess-tiny", []string{episode, `stage.rl.reward=task - 0.1*contexts`, `stage.rl.algorithm.advantage=own*if(summary, 1, turn_reward)`}, ""},
 		{"guess-tiny", []string{`task.episode.history="whole"`}, `task.episode.history = "whole"`},

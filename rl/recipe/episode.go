@@ -33,7 +33,7 @@ func (d decoder) inTurns(s *Stage, task Task, at settings.Path) {
 	}
 	if a, err := s.Compiled(); err == nil {
 		facts := algo.OfTurns(a.Reads())
-		d.told(task, facts, at.With("algorithm"))
+		d.told(task, facts, a.Bare, at.With("algorithm"))
 		if a.Cuts() {
 			for _, fact := range facts {
 				p := at.With("algorithm").With("segments")
@@ -42,10 +42,10 @@ func (d decoder) inTurns(s *Stage, task Task, at settings.Path) {
 		}
 	}
 	if p, err := s.Program(); err == nil {
-		d.told(task, p.Reads(), at.With("reward"))
+		d.told(task, p.Reads(), p.Bare, at.With("reward"))
 	}
 	if p, err := s.Measure(); err == nil && p != nil {
-		d.told(task, p.Reads(), at.With("truth"))
+		d.told(task, p.Reads(), p.Bare, at.With("truth"))
 	}
 	d.leaves(s, task, at)
 	d.restarts(s, task, at)
@@ -101,15 +101,21 @@ func (d decoder) restarts(s *Stage, task Task, at settings.Path) {
 	}
 }
 
-// told refuses facts of turns that the task's world never tells: they would have no value.
-func (d decoder) told(task Task, facts []string, at settings.Path) {
+// told refuses facts of turns that the task's world never tells, and those of each turn where a summary has none: every
+// episode with one would be left out. bare is where formulas need a value.
+func (d decoder) told(task Task, facts []string, bare func(fact, guard string) string, at settings.Path) {
 	var known []string
 	for _, name := range task.TurnFacts() {
 		known = append(known, algo.TurnFact+name)
 	}
 	for _, fact := range facts {
-		if strings.HasPrefix(fact, algo.TurnFact) && !slices.Contains(known, fact) {
+		if !strings.HasPrefix(fact, algo.TurnFact) {
+			continue
+		}
+		if !slices.Contains(known, fact) {
 			d.Fail(at, "%s reads %s, which task %s does not tell of a turn; accepted: %s", d.Name(at), fact, task.label(), strings.Join(known, ", "))
+		} else if task.Episode.Summary.At > 0 && bare(fact, algo.SummaryFact) != "" {
+			d.Fail(at, "%s reads %s, which a summary of task.episode.summary does not have: %s; accepted: a statistic, which leaves summaries out, such as sum(%[2]s), or what a summary counts as, such as if(summary, 0, %[2]s)", d.Name(at), fact, bare(fact, algo.SummaryFact))
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (d decoder) grows(s *Stage, task Task, at settings.Path) {
 				}
 			}
 		}
-		d.told(task, algo.OfTurns(program.Needs(algo.TreeChoose)), q)
+		d.told(task, algo.OfTurns(program.Needs(algo.TreeChoose)), func(fact, guard string) string { return program.Bare(algo.TreeChoose, fact, guard) }, q)
 	}
 	if a, err := s.Compiled(); err == nil && a.Cuts() {
 		for _, fact := range algo.OfTrees(a.Reads()) {

@@ -88,6 +88,16 @@ func (p *Program) Reads() []string {
 	return p.formula.Needs(append([]string{rewardPart}, p.named...)...)
 }
 
+// Bare is the first place where the formula has no value where a fact has none, see [formula.Program.Bare].
+func (p *Program) Bare(fact, guard string) string {
+	for _, part := range append([]string{rewardPart}, p.named...) {
+		if at := p.formula.Bare(part, fact, guard); at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
 // Verifiers are the declared ones, in their order.
 func (p *Program) Verifiers() []verify.Verifier { return p.verifiers }
 

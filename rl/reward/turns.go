@@ -40,7 +40,13 @@ var turns = []fact{
 			return c
 		},
 	},
-	{formula.Fact{Name: "turn.*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + ofPlayed}, nil},
+	{
+		formula.Fact{Name: "summary", Level: formula.Segment, Condition: true, Meaning: "the turn is a summary, with which the context begins anew: the world did not see it. It counts among turns" + ofPlayed},
+		func(b *batch, _ formula.Call) formula.Column {
+			return b.ofTurns(func(t *rollout.Turn) (float64, string) { return holds(t.Sums), "" })
+		},
+	},
+	{formula.Fact{Name: "turn.*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not, nor of a summary" + ofPlayed}, nil},
 }
 
 // ofTurns is a number of each turn.
