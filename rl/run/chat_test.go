@@ -11,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/rl/audit"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // chatModel is a folder with a small model, a tokenizer and a chat template.
@@ -104,6 +105,91 @@ sampling.max_completion_tokens = 4
 	must(t, os.RemoveAll(filepath.Join(cut, "checkpoints", "step-000006")))
 	must(t, os.RemoveAll(filepath.Join(cut, "checkpoints", "step-000007")))
 	_, err = chatRun(t, cut, start, data, text, true)
+	must(t, err)
+	sameRun(t, runFiles(t, cut), runFiles(t, base))
+}
+
+// TestRewrittenTurns: with history = "template" a chat model, whose template leaves the beginnings of earlier turns out and
+// begins each turn with an empty thought, reads before each turn what the template writes then. What it drew is learned
+// as it was drawn, and nothing else; a resumed run has the same bytes.
+func TestRewrittenTurns(t *testing.T) {
+	start := chatModel(t)
+	const begins = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+	must(t, os.WriteFile(filepath.Join(start, "chat_template.jinja"), []byte("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content[-3:] if m.role == 'assistant' else m.content }}<|im_end|>\n{% endfor %}"+
+		"{% if add_generation_prompt %}"+begins+"{% endif %}"), 0o644))
+	const text = `model.path = %q
+[task]
+name = "guess"
+settings = {size = 7, turns = 3, recap = true}
+episode = {tokens = 300, history = "template"}
+system = "Guess."
+max_prompt_tokens = 120
+eval_problems = 2
+eval_samples = 1
+[[stage]]
+kind = "sft"
+batch_size = 4
+hold_steps = 1
+decay_steps = 1
+[[stage]]
+kind = "rl"
+steps = 2
+prompts_per_step = 2
+group_size = 3
+reward = "random"
+token_every = 1
+checkpoint_every = 1
+sampling.max_completion_tokens = 8
+`
+	beside, base := filepath.Join(t.TempDir(), "rows"), filepath.Join(t.TempDir(), "run")
+	_, err := chatRun(t, base, start, beside, strings.Replace(text, `, history = "template"`, "", 1), false)
+	if err == nil || !strings.Contains(err.Error(), "the model's chat template does not only append") {
+		t.Fatalf("appended: %v", err)
+	}
+	_, err = chatRun(t, base, start, beside, text, false)
+	must(t, err)
+	var said []record.Completion
+	must(t, record.Each(filepath.Join(base, record.CompletionsFile), func(_ int, c record.Completion) error { said = append(said, c); return nil }))
+	tokens, n := map[int]int{}, 0
+	must(t, record.Each(filepath.Join(base, record.TokensFile), func(_ int, l record.Tokens) error {
+		c := said[n]
+		n++
+		tokens[c.Step] += len(l.IDs)
+		read, reads := "<|im_start|>system\nGuess.<|im_end|>\n<|im_start|>user\n"+c.Prompt+"<|im_end|>\n", l.Read
+		for i, turn := range c.Turns {
+			if turn.By == record.ByPolicy {
+				own := []rune(turn.Text)
+				read += "<|im_start|>assistant\n" + string(own[max(0, len(own)-3):]) + "<|im_end|>\n"
+				continue
+			}
+			if read += "<|im_start|>user\n" + turn.Text + "<|im_end|>\n"; i+1 == len(c.Turns) {
+				break
+			}
+			if r := reads[0]; !r.Fresh || r.Text != read+begins {
+				t.Errorf("step %d, sample %d: read\n%s\nwant\n%s", c.Step, c.Sample, r.Text, read+begins)
+			}
+			reads = reads[1:]
+		}
+		if own := c.Tokens; own != len(l.IDs) || own != len(l.Weight) || len(reads) > 0 {
+			t.Errorf("step %d, sample %d: %d tokens are drawn, %d weighed with %d weights", c.Step, c.Sample, own, len(l.IDs), len(l.Weight))
+		}
+		return nil
+	}))
+	rows := metricRows(t, base, "reward/mean")
+	for _, row := range rows {
+		drawn := float64(tokens[int(row["step"].(float64))])
+		if row["policy/mismatch_kl"] != 0.0 || row["policy/compared"] != drawn || row["policy/equal"] != drawn || row["rollout/contexts_mean"] != row["rollout/turns_mean"] || row["policy/grad_norm"] == 0.0 {
+			t.Errorf("%v drawn tokens, %v", drawn, row)
+		}
+	}
+	if len(rows) != 2 || n != 12 {
+		t.Errorf("%d steps, %d completions", len(rows), n)
+	}
+
+	cut := copyRun(t, base)
+	dirs := checkpointDirs(t, cut)
+	must(t, os.RemoveAll(dirs[len(dirs)-1]))
+	_, err = chatRun(t, cut, start, beside, text, true)
 	must(t, err)
 	sameRun(t, runFiles(t, cut), runFiles(t, base))
 }
