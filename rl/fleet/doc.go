@@ -32,7 +32,8 @@
 // trainer plays the episodes itself, from these turns and by its own world. A later turn is an answer
 // to the item that asks for it, whose prompt is what the trainer comes to, and is checked as such. So no
 // reply, reward or verdict of a world is taken from a worker. One that computes the same bits, and whose
-// episode goes on otherwise or ends before it is over, is refused. What is missing is drawn as usual.
+// episode goes on otherwise, ends too early or goes on after its end, is refused. What is missing is
+// drawn as usual.
 //
 // # Checks
 //
