@@ -30,7 +30,9 @@ const (
 // Annex 15, section 9, table "Maximum Expansion Factors".
 var formGrowth = map[unorm.Form]float64{unorm.NFC: 3, unorm.NFD: 3, unorm.NFKC: 11, unorm.NFKD: 11}
 
-func normalForm(form unorm.Form) edit { return edit{do: form.String, mult: formGrowth[form]} }
+func normalForm(form unorm.Form) edit {
+	return edit{do: func(s string) string { return asIn9(form, s) }, mult: formGrowth[form]}
+}
 
 func prepending(prefix string) edit {
 	return edit{do: func(s string) string { return prefix + s }, mult: 1, add: len(prefix)}

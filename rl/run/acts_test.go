@@ -48,7 +48,7 @@ const (
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
 	unwritten  = "no step here makes such a row"
-	stands     = "the policy stands still while the preference model learns"
+	stands     = "its learning rate is 0 while the preference model learns"
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at
@@ -73,6 +73,9 @@ var doesNotAct = map[string]string{
 	"nsr algorithm.clip_high":                    allBelow,
 	"light-if algorithm.policy":                  rareRatio,
 	"guru reward":                                "its engine and the task agree on every program",
+	"rlmt algorithm.loss":                        stands,
+	"rlmt updates_per_rollout":                   stands,
+	"int algorithm.clip_high":                    "the first stage imitates, without a ratio",
 }
 
 // actsLater says why a key makes no difference in those small steps that makes one in the recipe's own run: TestActsLater
@@ -83,14 +86,12 @@ var actsLater = map[string]string{
 	"greedy-rollout-baseline best":          "the first epoch has a moving average as its baseline",
 	"balanced-filtering algorithm.rate_low": groupsOf4,
 	"b-star algorithm.state.hot":            "in the few steps of the test the hottest is never the best",
-	"trapo algorithm.state.earlier":         "without it the likeness of each problem here is above the threshold too",
 	"sws source":                            unwritten,
 	"sws make.0.where":                      unwritten,
 	"sws algorithm.state.best":              unwritten,
 	"sws algorithm.state.total":             unwritten,
 	"sws algorithm.state.timed":             unwritten,
 	"remix replay.max_age":                  "two steps make no group that old",
-	"empo algorithm.keep":                   groupsOf4,
 	"rubicon algorithm.keep":                "graded rewards leave no group uniform",
 	"drive algorithm.clip_high":             noneSolved,
 	"ppo-plus-plus second_chance":           oneToken,
@@ -100,13 +101,10 @@ var actsLater = map[string]string{
 	"sparkle second_chance":                 oneToken,
 	"sparkle numbers.prefix_share":          oneToken,
 	"sasr algorithm.state.now":              imitated,
-	"int algorithm.clip_high":               "the first stage imitates, without a ratio",
 	"sasr algorithm.clip_high":              imitated,
 	"acereason updates_per_rollout":         "few groups of programs differ: one update takes them all",
 	"supo algorithm.keep":                   "every episode of the tiny model comes to an end",
 	"deepresearcher reward":                 "the tiny model searches for what is there, and answers in time",
-	"rlmt algorithm.loss":                   stands,
-	"rlmt updates_per_rollout":              stands,
 }
 
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
@@ -139,10 +137,10 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
 
 // moreSteps are those of recipes whose parts wait for what earlier steps leave.
-var moreSteps = map[string]int{"b-star": 20, "rlpr": 12, "drpo": 24, "co-reward": 3, "gain-rl": 24, "laser-d": 4}
+var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24, "co-reward": 3, "gain-rl": 24, "laser-d": 4}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
