@@ -171,7 +171,7 @@ def case(rng, name):
     h = {**DEFAULTS, **own}
     if not clear_of_threshold(h, b):
         raise NotComparable("an entropy at the quantile, where float32 decides")
-    if h["off_policy_mask_threshold"] is not None and h["is_mode"] is not None and (torch.isnan(b["sampler_logp"]) & (b["mask"] > 0)).any():
+    if h["off_policy_mask_threshold"] is not None and h["is_mode"] is not None and any(map(math.isnan, sum(b["sampler_logp"], []))):
         raise NotComparable("TRL takes a log-prob that its sampler lacks for the policy's own in the off-policy mask (grpo_trainer.py:2961), and rlzero's sampler has all")
     return {"name": f"{h['loss_type']}/{name}", "source": f"trl {trl.__version__}, {'GMPO' if h['loss_type'] == 'gmpo' else 'GRPO'}Trainer._compute_loss",
             "hyper": own, "in": {k: nullable(v) for k, v in b.items()}, "out": evaluate(h, b)}
