@@ -46,7 +46,7 @@ test: build
 
 test-all: build
 	@.ci/needs all
-	$(TEST) -timeout $(if $(RLZERO_LONG),90m,30m) $(PACKAGES)
+	$(TEST) -timeout $(if $(RLZERO_LONG),180m,30m) $(PACKAGES)
 
 # The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal
 # bits of sampler and trainer (weights in f32; bf16's kernels are among those of
@@ -77,7 +77,7 @@ test-browser: build
 peers:
 	@peers/setup
 
-# The long forms of the tests: every case on every device, more kills. An hour or more.
+# The long forms of the tests: every case on every device, more kills, keys that act late. Two hours or more.
 nightly: cross
 	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test-all
 	RLZERO_LONG=1 $(MAKE) test-webgpu
