@@ -97,6 +97,9 @@ func told(t *testing.T, all []Measured, name string, e presets.Expect) []string 
 				t.Fatal(err)
 			}
 		}
+		if here, err := os.Getwd(); err != nil || strings.Contains(own.Resolved(), filepath.ToSlash(here)) {
+			t.Errorf("the hash of %s depends on the folder in which it is taken (%v)", name, err)
+		}
 		verdict := m.Verdict()
 		if !m.Counts(own.Hash(), other.Hash()) {
 			verdict = "measured before a change"

@@ -374,19 +374,25 @@ func TestRank(t *testing.T) {
 func TestBare(t *testing.T) {
 	facts := []Fact{{Name: "left", Level: Segment}, {Name: "summary", Level: Segment, Condition: true}, {Name: "own", Level: Completion}}
 	for text, want := range map[string]string{
-		"own":                         "",
-		"own*left":                    "f: column 4: * needs a value of left",
-		"x = left + 1; own*x":         "f: column 10: + needs a value of left",
-		"left":                        "f: column 1: left needs a value of left",
-		"own - sum(left)":             "",
-		"sum(own, left > 0)":          "",
-		"if(left > 1, 0, own)":        "f: column 9: > needs a value of left",
-		"own*if(summary, 0, left)":    "",
-		"own*if(own > 0, left, own)":  "f: column 5: if needs a value of left",
-		"own*default(left, 0)":        "",
-		"default(own, left)":          "f: column 1: default needs a value of left",
-		"sum(left) + mean(left)*left": "f: column 23: * needs a value of left",
-		"if(scored(left), 1, own)":    "",
+		"own":                                    "",
+		"own*left":                               "f: column 4: * needs a value of left",
+		"x = left + 1; own*x":                    "f: column 10: + needs a value of left",
+		"left":                                   "f: column 1: left needs a value of left",
+		"own - sum(left)":                        "",
+		"sum(own, left > 0)":                     "",
+		"if(left > 1, 0, own)":                   "f: column 9: > needs a value of left",
+		"own*if(summary, 0, left)":               "",
+		"own*if(own > 0, left, own)":             "f: column 5: if needs a value of left",
+		"own*if(summary, left, 0)":               "f: column 5: if needs a value of left",
+		"if(not summary, left, own)":             "",
+		"if(own > 1 and not summary, left, own)": "",
+		"if(own > 1 or not summary, left, own)":  "f: column 1: if needs a value of left",
+		"if(own > 1 or summary, own, left)":      "",
+		"if(own > 1 and not summary, 0, left)":   "f: column 1: if needs a value of left",
+		"own*default(left, 0)":                   "",
+		"default(own, left)":                     "f: column 1: default needs a value of left",
+		"sum(left) + mean(left)*left":            "f: column 23: * needs a value of left",
+		"if(scored(left), 1, own)":               "",
 	} {
 		p, err := Compile(Text{Parts: map[string]string{"f": text}}, facts)
 		if err != nil {

@@ -401,8 +401,10 @@ func (p *Program) Bare(part, fact, guard string) string {
 			return errorAt(o.in.name, o.in.text, o.at, "%s needs a value of %s", o.called(), fact).Error()
 		case o.kind == foldOp, o.kind == othersOp: // statistics leave out what is missing
 			return ""
-		case o.kind == eachOp && o.fn.Name == "if" && p.asks(o.args[0], guard):
-			in = o.args[:1]
+		case o.kind == eachOp && o.fn.Name == "if" && p.decided(o.args[0], guard, true):
+			in = o.args[:2]
+		case o.kind == eachOp && o.fn.Name == "if" && p.decided(o.args[0], guard, false):
+			in = []int{o.args[0], o.args[2]}
 		case o.kind == eachOp && o.fn.Name == "default":
 			in = o.args[1:]
 		}
@@ -417,10 +419,26 @@ func (p *Program) Bare(part, fact, guard string) string {
 	return visit(root, root)
 }
 
-// asks tells whether a value is made of a fact.
-func (p *Program) asks(at int, fact string) bool {
+// decided tells whether a condition is the same, as, wherever a fact that is a condition holds.
+func (p *Program) decided(at int, fact string, as bool) bool {
 	o := &p.ops[at]
-	return o.kind == factOp && o.name == fact || slices.ContainsFunc(o.inputs(), func(a int) bool { return p.asks(a, fact) })
+	if o.kind == factOp {
+		return as && o.name == fact
+	}
+	if o.kind != eachOp {
+		return false
+	}
+	side := func(a int) bool { return p.decided(a, fact, as) }
+	switch o.fn.Name {
+	case "not":
+		return p.decided(o.args[0], fact, !as)
+	case "and", "or":
+		if as == (o.fn.Name == "or") { // one side decides
+			return slices.ContainsFunc(o.args, side)
+		}
+		return !slices.ContainsFunc(o.args, func(a int) bool { return !side(a) })
+	}
+	return false
 }
 
 // Local tells whether the derivative of a part, a number of the run, is found

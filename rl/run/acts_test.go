@@ -52,7 +52,7 @@ const (
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at
-// least. Listed keys are tried as well: one that acts, or that is not changed, has to go.
+// least: most cannot by what they are, and what a few guard against comes in no run of the recipe. Listed keys are tried as well: one that acts, or that is not changed, has to go.
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
@@ -319,7 +319,7 @@ func (a *acting) exact(row metrics.Row) {
 			a.moved[name] = true
 		}
 	}
-	if row["policy/compared"] == 0 {
+	if compared, is := row["policy/compared"]; is && compared == 0 {
 		return // all that it learns from is replayed, or was written by others
 	}
 	if row["policy/mismatch_kl"] != 0 || row["policy/equal"] != row["policy/compared"] {
