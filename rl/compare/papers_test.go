@@ -11,6 +11,8 @@ import (
 
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
+	_ "github.com/rlzero/rlzero/verify/instruct"
+	_ "github.com/rlzero/rlzero/verify/program" // with the options that recipes complete
 )
 
 var update = flag.Bool("update", false, "rewrite docs/papers.md")
