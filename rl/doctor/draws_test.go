@@ -417,7 +417,7 @@ func TestDrawsOfEpisodes(t *testing.T) {
 
 // TestDrawsOfContexts: turns whose context began anew are drawn again after what was read there, also summaries.
 func TestDrawsOfContexts(t *testing.T) {
-	dir := playedRun(t, `task.episode={tokens = 26, summary = {at = 4, ask = "-", before = ": "}}`, "stage.rl.sampling.max_completion_tokens=3")
+	dir := playedRun(t, `task.episode={tokens = 26, summary = {at = 4, ask = "-", before = ": "}}`, "stage.rl.sampling.max_completion_tokens=3", `stage.rl.algorithm={preset = "grpo"}`)
 	if all := draws(t, dir); !all.OK || len(all.Checks) != 5 {
 		t.Fatalf("%+v", all)
 	}
