@@ -102,7 +102,10 @@ func (l *ledger) turn(r rollout.Request, vocab int) (next rollout.Segment, a *ah
 // completions.
 func (l *ledger) over() []*ahead {
 	var left []*ahead
-	for _, key := range slices.SortedFunc(maps.Keys(l.ahead), func(a, b random.Key) int { return cmp.Compare(a.Stream, b.Stream) }) {
+	order := func(a, b random.Key) int {
+		return cmp.Or(cmp.Compare(a.Purpose, b.Purpose), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Stream, b.Stream))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(l.ahead), order) {
 		if a := l.ahead[key]; len(a.later) > 0 {
 			left = append(left, a)
 		}

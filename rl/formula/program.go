@@ -380,9 +380,9 @@ func (p *Program) first(part, says string, is func(o *op) bool) string {
 	return ""
 }
 
-// Bare is the first place where a part has no value since a fact has none; "": there is no such place. Statistics leave
-// out what is missing, default(x, y) replaces it, and of if(c, x, y) the condition is taken to choose what is there if it
-// reads the guard.
+// Bare is the first place where a part has no value since a fact has none; "": there is no such place. The fact has none
+// where the guard, a condition, holds: of if(c, x, y) the side does not count that c never takes there. Statistics leave
+// out what is missing, and default(x, y) replaces it.
 func (p *Program) Bare(part, fact, guard string) string {
 	root, there := p.root(part)
 	if !there {
@@ -419,7 +419,7 @@ func (p *Program) Bare(part, fact, guard string) string {
 	return visit(root, root)
 }
 
-// decided tells whether a condition is the same, as, wherever a fact that is a condition holds.
+// decided tells whether a condition is always as, true or false, where a fact that is a condition holds.
 func (p *Program) decided(at int, fact string, as bool) bool {
 	o := &p.ops[at]
 	if o.kind == factOp {

@@ -52,7 +52,8 @@ const (
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at
-// least: most cannot by what they are, and what a few guard against comes in no run of the recipe. Listed keys are tried as well: one that acts, or that is not changed, has to go.
+// least: most cannot by what they are, and what a few guard against comes in no run of the
+// recipe. Listed keys are tried as well: one that acts, or that is not changed, has to go.
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
