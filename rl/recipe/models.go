@@ -177,10 +177,16 @@ func (r *Recipe) Trains() map[string]string {
 	return out
 }
 
-// First is the recipe of the first n stages, with the models that these use.
+// First is the recipe of the first n stages, with the models that these use. Where the task does not know how long an answer
+// is, the stage that says so, which measures the others too, stays and is left out.
 func (r *Recipe) First(n int) *Recipe {
 	first := *r
-	first.Stages = r.Stages[:n]
+	first.Stages = slices.Clone(r.Stages[:n])
+	if i := slices.IndexFunc(r.Stages, func(st Stage) bool { return st.Draws() }); i >= n && r.Samples() && r.Task.Demonstrator() == nil {
+		says := r.Stages[i]
+		says.Skip = true
+		first.Stages = append(first.Stages, says)
+	}
 	first.Models = nil
 	for _, name := range r.ModelNames() {
 		if first.Uses(name) {
