@@ -22,7 +22,7 @@ type Cast struct {
 	Own       *Sampler                   // on the policy's device
 	Panel     rollout.Panel              // judges completions elsewhere; nil: nobody does
 	Folder    string                     // that the policy was read from; "": random weights
-	Sources   map[string][]string        // folders and files that models of [models] were read from, by their names
+	Sources   map[string][]string        // folders and files that models of [models] were read from, by their names; of the policy the adapter that it begins with
 	members   []namedMember              // in the order of the roles, the policy first
 	headed    map[string]bool            // members with a head, by name
 	judges    map[string]*Judge          // members that judge, by name
@@ -48,7 +48,10 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cast{Folder: folder, Sources: map[string][]string{}, headed: map[string]bool{}}
+	c := &Cast{Folder: b.folder, Sources: map[string][]string{}, headed: map[string]bool{}}
+	if b.begun != "" {
+		c.Sources[recipe.PolicyModel] = []string{b.begun}
+	}
 	for name, f := range b.folders {
 		c.Sources[name] = f.read
 	}

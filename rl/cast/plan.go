@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
@@ -305,6 +307,7 @@ type blueprint struct {
 	tokenizer *text.Tokenizer
 	adapter   *hf.AdapterConfig   // that is trained; nil: the model is
 	folder    string              // of the model; "": random weights
+	begun     string              // folder of the adapter that training goes on with; "": a fresh one
 	wants     []want              // what the recipe needs, the policy first
 	folders   map[string]folderOf // of other models that it needs, by name
 	leaving   map[string]bool     // of these, those whose parameters leave the device after their phase
@@ -338,10 +341,19 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	if err != nil {
 		return b, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	b = blueprint{config: f.Config, tokenizer: f.Tokenizer, folder: folder}.under(r)
+	if f.Adapter != "" {
+		b.begun = folder
+		folder, err = filepath.Abs(f.Dir) // checkpoints elsewhere name it too
+	}
+	b.config, b.tokenizer, b.folder = f.Config, f.Tokenizer, folder
+	b = b.under(r)
 	switch {
+	case err != nil:
+	case f.Adapter != "" && b.adapter == nil:
+		err = hint.With(fmt.Errorf("%w: model %s is an adapter, but the recipe trains a whole model", lines.ErrInput, b.begun),
+			"add what the adapter has: --set model.lora.rank=R and others; or merge it into its model: rlzero export --format hf --out FOLDER %s", b.begun)
 	case f.Adapter != "":
-		err = hint.With(fmt.Errorf("%w: model %s is an adapter, but a run begins with a model", lines.ErrInput, folder), "give the folder of the model that the adapter belongs to")
+		err = b.goesOn()
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
 	default:
@@ -374,6 +386,48 @@ func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 		a.Targets = l.Modules
 	}
 	return a
+}
+
+// goesOn refuses an adapter to begin with that is not the one that the recipe describes.
+func (b blueprint) goesOn() error {
+	then, tensors, err := hf.OpenAdapter(b.config, b.begun)
+	if err == nil {
+		err = tensors.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	if then.Saved != nil || then.Ranks != nil || then.Alphas != nil {
+		return hint.With(fmt.Errorf("%w: the adapter %s has modules_to_save, rank_pattern or alpha_pattern; accepted: one that [model.lora] describes", lines.ErrInput, b.begun),
+			"merge it into its model: rlzero export --format hf --out FOLDER %s", b.begun)
+	}
+	refuse := func(key string, found, accepted any) error {
+		return hint.With(fmt.Errorf("%w: model.lora.%s is %v, and the adapter %s, which training goes on with, has %v", lines.ErrInput, key, found, b.begun, accepted), "--set model.lora.%s=%v", key, accepted)
+	}
+	now := *b.adapter
+	switch {
+	case then.Rank != now.Rank:
+		return refuse("rank", now.Rank, then.Rank)
+	case then.Alpha != now.Alpha:
+		return refuse("alpha", now.Alpha, then.Alpha)
+	case then.RSLoRA != now.RSLoRA:
+		return refuse("rslora", now.RSLoRA, then.RSLoRA)
+	}
+	has, err := then.Tensors(b.config)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	means, err := now.Tensors(b.config)
+	if err == nil && !slices.EqualFunc(has, means, func(x, y hf.TensorSpec) bool { return x.Name == y.Name }) {
+		err = fmt.Errorf("model.lora.modules means %d matrices, and the adapter %s, which training goes on with, has others, %d", len(means), b.begun, len(has))
+		if advice := then.Targets; advice != nil {
+			err = hint.With(err, "--set 'model.lora.modules=[\"%s\"]'", strings.Join(advice, `", "`))
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return err
 }
 
 // fresh is a model of random weights.

@@ -87,6 +87,9 @@ func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int
 	if err == nil && b.adapter != nil {
 		err = m.AddAdapter(*b.adapter, seed(1))
 	}
+	if err == nil && b.begun != "" {
+		err = readTensors(filepath.Join(b.begun, adapterFile), m.SetAdapterTensors)
+	}
 	if err != nil {
 		if m != nil {
 			m.Close()

@@ -79,7 +79,8 @@ type Recipe struct {
 // here, whose vocabulary is its task's.
 type Model struct {
 	// an existing model: a Hugging Face folder, a .gguf file, a run or a checkpoint; only dtype, kv_dtype
-	// and lora go with it
+	// and lora go with it. Training goes on with the adapter of a run, a checkpoint or a PEFT folder if
+	// lora describes it
 	Path string `toml:"path"`
 
 	// architecture of a new model, such as qwen3 or llama

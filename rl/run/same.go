@@ -80,7 +80,7 @@ func unchanged(then, now *receipt.Origin, dir string) error {
 		lines.ErrInput, dir, then.Folder), "restore the model, or start a new run in another folder")
 }
 
-// origins are what models of [models] were read from, by their names.
+// origins are what models of [models], and an adapter that training goes on with, were read from, by their names.
 type origins map[string][]*receipt.Origin
 
 // modelsFile says so in a run folder, before there is a checkpoint that does.
@@ -126,8 +126,12 @@ func (then origins) unchanged(now origins, r *recipe.Recipe, dir string) error {
 	for _, name := range slices.Sorted(maps.Keys(then)) {
 		same := slices.EqualFunc(then[name], now[name], func(a, b *receipt.Origin) bool { return slices.Equal(a.Files, b.Files) })
 		if !same {
-			err := fmt.Errorf("%s has changed since run %s began: the run would not come to the same bytes", r.Models[name].Path, dir)
-			faults.Fail("models."+name+".path", "%w", hint.With(err, "restore the model, or start a new run in another folder"))
+			path, key := r.Models[name].Path, "models."+name+".path"
+			if name == recipe.PolicyModel { // the adapter that it began with
+				path, key = r.Model.Path, "model.path"
+			}
+			err := fmt.Errorf("%s has changed since run %s began: the run would not come to the same bytes", path, dir)
+			faults.Fail(key, "%w", hint.With(err, "restore the model, or start a new run in another folder"))
 		}
 	}
 	return faults.Err()

@@ -1,0 +1,102 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// TestGoesOnWithAdapter: a run whose model is an adapter that another run trained begins with that adapter, over the same model, and
+// ends in the same bytes when it is interrupted. It is not continued once either has changed. Another adapter than
+// [model.lora] describes is refused.
+func TestGoesOnWithAdapter(t *testing.T) {
+	base, first, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	trainIn(t, base, false, append(slices.Clone(quiet), "stage.rl.skip=true")...)
+	over := func(path string, more ...string) []string {
+		return append(append(slices.DeleteFunc(slices.Clone(quiet), func(set string) bool { return strings.HasPrefix(set, "model.") }), "model.path="+path, "model.lora.rank=2"), more...)
+	}
+	trainIn(t, first, false, over(base, "stage.rl.skip=true")...)
+	found, err := store.FindModel(first, "")
+	must(t, err)
+	adapter := t.TempDir() // a PEFT folder, as others have it
+	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors"} {
+		data, err := os.ReadFile(filepath.Join(found.Dir, name))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(adapter, name), data, 0o644))
+	}
+	sets := over(adapter, "stage.warm-up.skip=true")
+
+	c, err := cast.Open(shortRecipe(t, sets...), adapter, tester(t))
+	must(t, err)
+	learned, err := cast.OpenModel(tester(t), adapter, "", "", "")
+	must(t, err)
+	for i, want := range learned.AdapterTensors() {
+		got := c.Policy.Model.AdapterTensors()[i]
+		has, err := got.Data()
+		must(t, err)
+		wants, err := want.Data()
+		must(t, err)
+		if got.Name != want.Name || !slices.Equal(has, wants) {
+			t.Errorf("%s is not what the adapter has", want.Name)
+		}
+	}
+	learned.Close()
+	c.Close()
+
+	_, said := trainIn(t, t.TempDir(), false, over(first, "stage.warm-up.skip=true")...)
+	if !strings.Contains(said, "starts from "+first) {
+		t.Errorf("a run is named as the model, and nobody says which of its checkpoints it is:\n%s", said)
+	}
+	interruptAt(t, dir, false, "step 2: ", sets)
+	changed := copyRun(t, dir)
+	trainIn(t, dir, true, sets...)
+	whole := t.TempDir()
+	trainIn(t, whole, false, sets...)
+	if got, want := runFiles(t, dir), runFiles(t, whole); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
+		t.Error("an interrupted run has other bytes")
+	}
+	end, err := store.FindModel(dir, store.TakeLast)
+	must(t, err)
+	if text, err := os.ReadFile(filepath.Join(end.Dir, "adapter_config.json")); err != nil || !strings.Contains(string(text), base) {
+		t.Errorf("the adapter of the run does not name the first model: %v\n%s", err, text)
+	}
+
+	for _, wrong := range []struct{ more, says, hint string }{
+		{"model.lora.rank=3", "model.lora.rank is 3, and the adapter", "--set model.lora.rank=2"},
+		{"model.lora.alpha=7", "model.lora.alpha is 7, and the adapter", "--set model.lora.alpha=32"},
+		{"model.lora.rslora=true", "model.lora.rslora is true, and the adapter", "--set model.lora.rslora=false"},
+		{`model.lora.modules=["q_proj"]`, "model.lora.modules means", ""},
+		{"model.lora.rank=0", "is an adapter, but the recipe trains a whole model", "--set model.lora.rank=R"},
+	} {
+		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(slices.Clone(sets), wrong.more)...)), Dir: t.TempDir(), Device: tester(t), Show: &trigger{}})
+		if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), wrong.says) || !strings.Contains(strings.Join(hint.All(err), "; "), wrong.hint) {
+			t.Errorf("%s: %v (hint: %s)", wrong.more, err, strings.Join(hint.All(err), "; "))
+		}
+	}
+
+	again := func(what string) {
+		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: changed, Resume: true, Device: tester(t), Show: &trigger{}})
+		if err == nil || !strings.Contains(err.Error(), "has changed since") {
+			t.Errorf("%s has changed: %v", what, err)
+		}
+	}
+	model, err := store.FindModel(base, store.TakeLast)
+	must(t, err)
+	for what, file := range map[string]string{"the adapter": filepath.Join(adapter, "adapter_model.safetensors"), "its model": filepath.Join(model.Dir, "model.safetensors")} {
+		data, err := os.ReadFile(file)
+		must(t, err)
+		other := slices.Clone(data)
+		other[len(other)-1] ^= 1
+		must(t, os.WriteFile(file, other, 0o644))
+		again(what)
+		must(t, os.WriteFile(file, data, 0o644))
+	}
+}
