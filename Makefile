@@ -30,8 +30,10 @@ web:
 	go run ./web/internal/site $(WEB) "$$(go env GOROOT)/lib/wasm/wasm_exec.js"
 
 # One package more at a time than there are processors, as most tests wait for a device, a browser
-# or a clock now and then. Those that take longest come first, so that none is left over at the end.
-PACKAGES := ./rl/run ./internal/blackbox ./web ./rl/page ./rl/cli ./model ./rl/tasks ./gpu ./verify/program ./...
+# or a clock now and then. Those that take longest come first, so that none is left over at the end. gpu is
+# the first of all: lavapipe keeps on disk what it compiles there, and model and model/learn, which come
+# later, find it.
+PACKAGES := ./gpu ./rl/run ./internal/blackbox ./web ./rl/page ./rl/cli ./verify/program ./rl/tasks ./model ./model/learn ./...
 # Go's garbage collector, which takes a seventh of the work of small models, waits until a heap is
 # five times what it was, not twice; not that of the compiler, which then takes longer.
 TEST := RLZERO_WANT_DEVICE=lavapipe go test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -exec 'env GOGC=400'

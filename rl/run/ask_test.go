@@ -22,11 +22,11 @@ import (
 // journal, and comes to the same bytes.
 func callsModels(t *testing.T) {
 	from := t.TempDir() // a model that has learned to call a tool with its problem
-	_, err := Train(t.Context(), Options{Opened: opened(t, callingRecipe(t, "learns", "task.tool.0.shown={id}", "stage.rl.skip=true")), Dir: from, Device: first(t), Show: &bytes.Buffer{}})
+	_, err := Train(t.Context(), Options{Opened: opened(t, callingRecipe(t, "learns", "task.tool.0.shown={id}", "stage.rl.skip=true")), Dir: from, Device: mostly(t), Show: &bytes.Buffer{}})
 	must(t, err)
 	run := func(dir string, o Options, sets ...string) {
 		t.Helper()
-		o.Opened, o.Dir, o.Device, o.Show = opened(t, callingRecipe(t, "ask", append(sets, "model.path="+from, "stage.warm-up.skip=true")...)), dir, first(t), &bytes.Buffer{}
+		o.Opened, o.Dir, o.Device, o.Show = opened(t, callingRecipe(t, "ask", append(sets, "model.path="+from, "stage.warm-up.skip=true")...)), dir, mostly(t), &bytes.Buffer{}
 		_, err := Train(t.Context(), o)
 		must(t, err)
 	}
@@ -80,7 +80,7 @@ func callsModels(t *testing.T) {
 		sameRun(t, runFiles(t, dir), runFiles(t, base))
 
 		last := checkpointDirs(t, base)
-		m, err := cast.OpenModel(first(t), last[len(last)-1], "", hf.Dtype(""), hf.Dtype(""))
+		m, err := cast.OpenModel(mostly(t), last[len(last)-1], "", hf.Dtype(""), hf.Dtype(""))
 		must(t, err)
 		found := func(r *recipe.Recipe) (*recipe.Recipe, error) {
 			full, _, err := Members(r)

@@ -78,12 +78,12 @@ func answers(answer func(n int) (string, error)) {
 // TestCallJournal: what runs know of calls that are not made twice.
 func TestCallJournal(t *testing.T) {
 	from := t.TempDir() // a model that has learned to call the tool
-	_, err := Train(t.Context(), Options{Opened: opened(t, callingRecipe(t, "learns", "stage.rl.skip=true")), Dir: from, Device: first(t), Show: &bytes.Buffer{}})
+	_, err := Train(t.Context(), Options{Opened: opened(t, callingRecipe(t, "learns", "stage.rl.skip=true")), Dir: from, Device: mostly(t), Show: &bytes.Buffer{}})
 	must(t, err)
 	run := func(t *testing.T, tool, dir string, o Options, sets ...string) error {
 		t.Helper()
 		sets = append(sets, "model.path="+from, "stage.warm-up.skip=true")
-		o.Opened, o.Dir, o.Device, o.Show = opened(t, callingRecipe(t, tool, sets...)), dir, first(t), &bytes.Buffer{}
+		o.Opened, o.Dir, o.Device, o.Show = opened(t, callingRecipe(t, tool, sets...)), dir, mostly(t), &bytes.Buffer{}
 		_, err := Train(t.Context(), o)
 		return err
 	}

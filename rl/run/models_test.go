@@ -483,10 +483,7 @@ penalty = "0.05*square(logp - teacher)/2"
 // the temperature of the stage, in whatever company. Its files are in the receipt, and a run goes on
 // only while they are what they were.
 func TestFolderScores(t *testing.T) {
-	dev := first(t)
-	if testing.Short() {
-		dev = tester(t)
-	}
+	dev := mostly(t)
 	from := t.TempDir()
 	trainOn(t, dev, from, false, append(slices.Clone(smallRun), "seed=2", "stage.rl.skip=true")...)
 	found, err := store.FindModel(from, "")

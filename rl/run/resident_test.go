@@ -50,10 +50,7 @@ options = {model = "grader", source = "{completion}{question}", read = "[0-9]", 
 // TestModelsLeave: models that leave the device after each of their phases change no byte of a run, and the plan has
 // them in their phases alone. Where memory is short, those leave that have to.
 func TestModelsLeave(t *testing.T) {
-	dev := first(t)
-	if testing.Short() {
-		dev = tester(t)
-	}
+	dev := mostly(t)
 	from := t.TempDir()
 	longer := []string{"stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=10"} // completions are then text that the words of the task can write
 	trainOn(t, dev, from, false, append(slices.Clone(smallRun), append(longer, "seed=2", "stage.rl.skip=true")...)...)

@@ -54,6 +54,15 @@ func first(t testing.TB) gpu.Device {
 	return gputest.Devices(t)[0]
 }
 
+// mostly is the first device, but with -short plain Go: of runs that are about bits, but more about what a run does.
+func mostly(t *testing.T) gpu.Device {
+	t.Helper()
+	if testing.Short() {
+		return tester(t)
+	}
+	return first(t)
+}
+
 // shortRecipe is countdown-short with longer problems: prompts of 7 tokens and completions
 // of up to 14.
 func shortRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
