@@ -27,6 +27,7 @@ func TestInfluence(t *testing.T) {
 		untied := cfg
 		untied.TieEmbeddings = false
 		t.Run("tied", func(t *testing.T) { influence(t, modeltest.ModelOn(t, dev, cfg), 64) })
+		t.Run("many in a batch", func(t *testing.T) { influence(t, modeltest.ModelOn(t, dev, cfg), 640) })
 		t.Run("in several batches", func(t *testing.T) { influence(t, modeltest.ModelOn(t, dev, cfg), 24) })
 		if gputest.Slow(dev) {
 			return
