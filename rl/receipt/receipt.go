@@ -47,7 +47,7 @@ type Receipt struct {
 	Recipe      string               `json:"recipe"`           // hash of recipe.toml, which also holds the text of scripts
 	Data        string               `json:"data"`             // hash of the task, its settings and the held-out problems
 	Model       *Origin              `json:"model"`            // null: random weights
-	Models      map[string][]*Origin `json:"models,omitempty"` // what models of [models] were read from, by their names
+	Models      map[string][]*Origin `json:"models,omitempty"` // what models of [models] were read from, by their names; of the policy the adapter that it began with
 	Logs        []Hash               `json:"logs"`
 	Checkpoints []Hash               `json:"checkpoints"`         // hash of each one's manifest, oldest first
 	Continued   []Continuation       `json:"continued,omitempty"` // where the run went on with other lengths, its optimizer's state kept

@@ -114,7 +114,7 @@ attempt(libc.syscall, ` + fmt.Sprint(unix.SYS_CLONE) + `, 0x100, 0, 0, 0, 0)
 t = threading.Thread(target=print, args=(9,))
 t.start(); t.join()`
 
-// TestHostile runs every program as this user with and without namespaces, and as an
+// TestHostile runs every program as this user with and without namespaces, and, but for -short, as an
 // ordinary user where this one is root.
 func TestHostile(t *testing.T) {
 	if _, err := os.Stat(interpreter); err != nil {
@@ -138,6 +138,9 @@ func TestHostile(t *testing.T) {
 		return
 	}
 	t.Run("user", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("-short: every program once more, as an ordinary user")
+		}
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestHostile$")
 		cmd.Env = []string{asUser + "=1"}
 		cmd.Dir = "/"
