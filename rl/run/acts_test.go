@@ -68,6 +68,7 @@ var doesNotAct = map[string]string{
 	"rlcr algorithm.keep":                        noWords,
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 	"self-prm reward":                            "as self-certainty reward",
+	"hrm reward":                                 "as self-certainty reward",
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.policy":                   rareRatio,
 	"negative-only algorithm.clip_high":          allBelow,
