@@ -18,6 +18,7 @@
 //	                               step, logits; those of who plays seats beside it
 //	         training              activations, their gradients, logits; scorers of models of the policy's
 //	                               sizes and other learners write there too, one after the other
+//	         model NAME, learning  those of a model of another shape that stages train; its scorer writes there too
 //	         model NAME, reading   activations of a scorer of other sizes
 //	         model NAME, writing   a sampler of its own
 //	         both                  parameters of a model that leaves: they come back from its folder when a

@@ -47,14 +47,17 @@ func Reading(member string) string { return member + ", reading" }
 // Writing is the phase in which a member draws, unless it plays.
 func Writing(member string) string { return member + ", writing" }
 
+// LearningOf is the phase in which a Novice learns and scores.
+func LearningOf(member string) string { return member + ", learning" }
+
 // Member is a model beside the one that is trained.
 type Member struct {
 	Kind    Kind
 	Name    string            // in the plan; "": that of its kind
-	Config  hf.Config         // of a Folder; of the others the config is that of the model
+	Config  hf.Config         // of a Folder and of a Novice; of the others the config is that of the model
 	Adapter *hf.AdapterConfig // that a Folder has; nil: none
 	Engine  *sample.Options   // by which it draws; nil: it draws nothing
-	Learns  *Learning         // by which an Average learns; nil: it does not
+	Learns  *Learning         // by which an Average or a Novice learns; nil: it does not
 	Summed  bool              // its logits are added to those of the model, in the trainer and, see [Use], the sampler
 	Plays   bool              // it draws while the model draws
 	Leaves  bool              // the parameters of a Folder are there in its own phases alone, see [model.LoadOptions]
@@ -83,6 +86,7 @@ const (
 	Average               // a second set of what is trained
 	Best                  // a second set of what is trained that follows nothing
 	Folder                // frozen parameters of its own and a scorer for them
+	Novice                // parameters of its own, and a trainer for them that lends to no other
 )
 
 // planning is a plan that is being made.
@@ -233,7 +237,7 @@ func (m Member) phases() []string {
 
 // name is that of the member in the plan.
 func (m Member) name() string {
-	return cmp.Or(m.Name, [...]string{"reference policy", "average of the policy", "best policy so far", "model"}[m.Kind])
+	return cmp.Or(m.Name, [...]string{"reference policy", "average of the policy", "best policy so far", "model", "model"}[m.Kind])
 }
 
 // addMember adds what a model beside the one that is trained needs, but for a sampler. It returns the layout of its own
@@ -282,6 +286,9 @@ func (plan *planning) addMember(m Member) (*decoder.Layout, error) {
 			bytes += of.Bytes(tensors.Chunk.Unpacked) + of.Bytes(tensors.Chunk.Packed)
 		}
 	}
+	if m.Kind == Novice {
+		return plan.addNovice(m)
+	}
 	if m.Learns != nil {
 		bytes += plan.learning(*m.Learns)
 		hint += ", gradient and optimizer state"
@@ -294,6 +301,32 @@ func (plan *planning) addMember(m Member) (*decoder.Layout, error) {
 		plan.lay(phase, "workspace of "+m.name(), p, fmt.Sprintf("%d tokens", use.TrainRows))
 	}
 	return of, nil
+}
+
+// addNovice adds what a model needs that learns by a trainer of its own.
+func (plan *planning) addNovice(m Member) (*decoder.Layout, error) {
+	l := decoder.NewLayout(m.Config, plan.caps.MaxBinding)
+	if err := l.Fits(false); err != nil {
+		return nil, err
+	}
+	params, moments := l.Bytes(tensors.Chunk.Whole), learn.Moments(m.Learns.Optimizes...)
+	plan.Add(m.name(), params+l.RopeBytes(plan.use.Positions), fmt.Sprintf("%d x f32", l.Count()))
+	plan.Add("learning of "+m.name(), (1+moments)*params+l.LookupBytes(), "gradient and optimizer state")
+	phase := LearningOf(m.name())
+	p := plan.pool(phase)
+	plan.trainer(p, l.Dims)
+	plan.lay(phase, "training activations of "+m.name(), p, fmt.Sprintf("%d tokens", plan.use.TrainRows))
+	return l, nil
+}
+
+// trainer counts the activations of a batch of a trainer, and their gradients.
+func (plan *planning) trainer(p *device.Pool, d decoder.Dims) {
+	keep := decoder.KeptAll
+	if plan.use.Recompute {
+		keep = decoder.KeptInputs
+	}
+	decoder.NewWorkspace(p, d, plan.use.TrainRows, keep, plan.caps)
+	decoder.NewBackwardSpace(p, d, plan.use.TrainRows)
 }
 
 // learning is what a trainer needs beside that of the model.
@@ -320,14 +353,12 @@ func (plan *planning) valueHead(moments int) int {
 // addTraining adds what a batch of the trainer needs.
 func (plan *planning) addTraining() {
 	rows := plan.use.TrainRows
-	keep, hint := decoder.KeptAll, fmt.Sprintf("%d tokens", rows)
+	hint := fmt.Sprintf("%d tokens", rows)
 	if plan.use.Recompute {
-		keep = decoder.KeptInputs
 		hint += ", recomputed in the backward pass"
 	}
 	p := plan.pool(Training)
-	decoder.NewWorkspace(p, plan.l.Dims, rows, keep, plan.caps)
-	decoder.NewBackwardSpace(p, plan.l.Dims, rows)
+	plan.trainer(p, plan.l.Dims)
 	plan.lay(Training, "training activations", p, hint)
 }
 

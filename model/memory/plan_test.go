@@ -36,8 +36,8 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 						t.Fatal(err)
 					}
 					taken := takenBy(t, dev, cfg, use, plan.Blocks)
-					// Neither has the few words that the optimizer sums up in.
-					if d := taken - plan.Total(); d < 0 || d > 1024 {
+					// The plan has none of the few words that each of the two optimizers sums up in.
+					if d := taken - plan.Total(); d < 0 || d > 2*1024 {
 						t.Errorf("%s, %s, %d rows, shared: %t: %d bytes are taken, the plan has %d\n%s", dtype, kvDtype, train, use.Shared, taken, plan.Total(), plan)
 					}
 				}
@@ -111,7 +111,7 @@ func TestPlanOfAdapters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := takenBy(t, dev, cfg, use, plan.Blocks) - plan.Total(); d < 0 || d > 1024 {
+			if d := takenBy(t, dev, cfg, use, plan.Blocks) - plan.Total(); d < 0 || d > 2*1024 {
 				t.Errorf("%s, shared: %t: %d bytes more are taken than planned\n%s", dtype, use.Shared, d, plan)
 			}
 		}
@@ -121,12 +121,14 @@ func TestPlanOfAdapters(t *testing.T) {
 // everyMember is one of each kind, and one of a folder with an adapter. The models of the folders are
 // wider than the one that is trained, but for the last one.
 func everyMember(cfg hf.Config) []memory.Member {
-	equal := cfg
+	equal, novice := cfg, cfg
+	novice.Layers, novice.Dtype = cfg.Layers+2, hf.F32
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
 	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best, Engine: writes}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true},
 		{Kind: memory.Reference, Name: "writer", Engine: writes}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
-		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal}}
+		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal},
+		{Kind: memory.Novice, Name: "novice", Config: novice, Learns: &memory.Learning{}, Engine: writes, Plays: true}}
 }
 
 // written is a folder of a model.
@@ -190,6 +192,14 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 			ok(err)
 			defer average.Close()
 			beside = average.Model
+		case other.Kind == memory.Novice:
+			beside, err = model.New(c, other.Config, 3, use.Positions)
+			ok(err)
+			defer beside.Close()
+			own, err := learn.NewTrainer(beside, use.TrainRows, learn.In(scratch.Phase(memory.LearningOf(other.Name))))
+			ok(err)
+			defer own.Close()
+			defer own.NewScorer(beside, false).Close()
 		case other.Leaves: // see below
 		case other.Kind == memory.Folder:
 			beside, err = model.NewFrozen(c, other.Config, use.Positions)
@@ -216,11 +226,11 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		if other.Plays {
 			writes = scratch.Phase(memory.Sampling)
 		}
-		if !tr.Lends(beside) || other.Leaves {
+		if other.Kind != memory.Novice && (!tr.Lends(beside) || other.Leaves) {
 			s, err := beside.NewScorerIn(reads, use.TrainRows)
 			ok(err)
 			defer s.Close()
-		} else {
+		} else if other.Kind != memory.Novice {
 			defer tr.NewScorer(beside, false).Close()
 		}
 		if other.Engine != nil {

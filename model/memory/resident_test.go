@@ -51,6 +51,8 @@ func workloads() []workload {
 		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 0, false},
 		{"learner beside", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256,
 			Members: []memory.Member{{Kind: memory.Average, Learns: &memory.Learning{Optimizes: []learn.Rule{learn.AMSGrad}, ValueHead: true}}}}, 0, false},
+		{"learner of another shape", shapeOf("llama", 128, 1, 2, 1, 256, 8192, hf.F32), memory.Use{Positions: 128, TrainRows: 256,
+			Members: []memory.Member{{Kind: memory.Novice, Config: shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.F32), Learns: &memory.Learning{Optimizes: []learn.Rule{learn.AMSGrad}}}}}, 0, false},
 		// huggingface.co/Qwen/Qwen2.5-0.5B and HuggingFaceTB/SmolLM2-135M, config.json
 		{"Qwen2.5-0.5B", shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, hf.Q8), sampled, 3 * gib, true},
 		{"SmolLM2-135M", shapeOf("llama", 576, 30, 9, 3, 1536, 49152, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 3 * gib, true},
@@ -200,7 +202,9 @@ func (w workload) run(dev gpu.Device) error {
 		return err
 	}
 	for _, member := range w.use.Members {
-		if by := member.Learns; by != nil {
+		if by := member.Learns; member.Kind == memory.Novice {
+			err = apart(dev, member, w.use, scratch, seqs)
+		} else if by != nil {
 			err = besides(m, tr, *by, w.use.TrainRows, seqs)
 		} else {
 			err = refers(m, tr, seqs)
@@ -235,6 +239,23 @@ func besides(m *model.Model, tr *learn.Trainer, by memory.Learning, rows int, se
 		return err
 	}
 	return step(own, by.Optimizes[0], seqs)
+}
+
+// apart does what a model does that learns by a trainer of its own, and leaves it open, as a run does.
+func apart(dev gpu.Device, member memory.Member, use memory.Use, scratch *model.Scratch, seqs []seq.Sequence) error {
+	m, err := model.New(dev, member.Config, 2, use.Positions)
+	if err != nil {
+		return err
+	}
+	tr, err := learn.NewTrainer(m, use.TrainRows, learn.In(scratch.Phase(memory.LearningOf("model"))), learn.Optimizes(member.Learns.Optimizes...))
+	if err != nil {
+		return err
+	}
+	sc := tr.NewScorer(m, false)
+	if _, err := sc.Score(seqs); err != nil {
+		return err
+	}
+	return step(tr, member.Learns.Optimizes[0], seqs)
 }
 
 // step is an update by a rule.

@@ -139,7 +139,7 @@ func (a *average) Save() (map[string]func(io.Writer) error, error) {
 		files[a.headFile] = tensorFile(head.Tensors())
 	}
 	if a.trainee != nil {
-		a.saveTrainee(files)
+		a.trainee.save(a.name, files)
 	}
 	return files, nil
 }
@@ -157,7 +157,10 @@ func (a *average) Load(dir string) error {
 		return err
 	}
 	if a.trainee != nil {
-		if err := a.loadTrainee(dir); err != nil {
+		if err := a.trainee.load(a.name, dir); err != nil {
+			return err
+		}
+		if err := a.takeHead(); err != nil {
 			return err
 		}
 	}

@@ -36,8 +36,8 @@ func besideOf(r *recipe.Recipe, name string) *besides {
 	return found
 }
 
-// Learner is who learns under a name in stages that train the policy: the policy, or a member that learns beside
-// it.
+// Learner is who learns under a name by a trainer of its own: the policy, a member that learns beside it, or one of a
+// shape of its own. A copy that a stage trains has the place of the policy.
 func (c *Cast) Learner(name string) (*Trainee, error) {
 	if name == policyName {
 		return c.Policy.Trainee, nil
@@ -46,8 +46,13 @@ func (c *Cast) Learner(name string) (*Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := m.(*average); ok && a.trainee != nil {
-		return a.trainee, nil
+	switch m := m.(type) {
+	case *average:
+		if m.trainee != nil {
+			return m.trainee, nil
+		}
+	case *novice:
+		return m.trainee, nil
 	}
 	return nil, fmt.Errorf("the model %s learns in no step", name)
 }
@@ -88,24 +93,24 @@ func (a *average) takeHead() error {
 	return a.trainee.trainer.SetHead(a.head)
 }
 
-// besideState is what a checkpoint knows of a member that learns beside the policy, besides its tensors.
+// besideState is what a checkpoint knows of a member with a trainer of its own, besides its tensors.
 type besideState struct {
 	Updates int `json:"updates"` // of the stage's optimizer
 	Version int `json:"version"` // updates since the run began
 }
 
-// saveTrainee adds the files of a checkpoint that have the state of the optimizer.
-func (a *average) saveTrainee(files map[string]func(io.Writer) error) {
-	moments, updates := a.trainee.trainer.OptimizerState()
-	state := besideState{updates, a.trainee.version}
-	files[recipe.MemberOptimizer(a.name)] = tensorFile(moments)
-	files[recipe.MemberState(a.name)] = func(w io.Writer) error { return json.NewEncoder(w).Encode(state) }
+// save adds the files of a checkpoint that have the state of the optimizer of the member of a name.
+func (t *Trainee) save(name string, files map[string]func(io.Writer) error) {
+	moments, updates := t.trainer.OptimizerState()
+	state := besideState{updates, t.version}
+	files[recipe.MemberOptimizer(name)] = tensorFile(moments)
+	files[recipe.MemberState(name)] = func(w io.Writer) error { return json.NewEncoder(w).Encode(state) }
 }
 
-// loadTrainee continues from such files. Weights and head are loaded before.
-func (a *average) loadTrainee(dir string) error {
+// load continues from such files. Weights are loaded before.
+func (t *Trainee) load(name, dir string) error {
 	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-	file := path(recipe.MemberState(a.name))
+	file := path(recipe.MemberState(name))
 	data, err := os.ReadFile(file)
 	var state besideState
 	if err == nil {
@@ -114,12 +119,8 @@ func (a *average) loadTrainee(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	a.trainee.version = state.Version
-	err = readTensors(path(recipe.MemberOptimizer(a.name)), func(ts *hf.TensorSet) error {
-		return a.trainee.trainer.SetOptimizerState(ts, state.Updates)
+	t.version = state.Version
+	return readTensors(path(recipe.MemberOptimizer(name)), func(ts *hf.TensorSet) error {
+		return t.trainer.SetOptimizerState(ts, state.Updates)
 	})
-	if err != nil {
-		return err
-	}
-	return a.takeHead()
 }

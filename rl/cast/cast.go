@@ -131,7 +131,7 @@ func (c *Cast) Begin(r *recipe.Recipe, stage int) error {
 	return nil
 }
 
-// seat exchanges the policy with a member that stages train; twice, and all is as it was.
+// seat exchanges the policy with a copy that stages train; twice, and all is as it was.
 func (c *Cast) seat(name string) error {
 	if name == policyName {
 		return nil
@@ -140,7 +140,10 @@ func (c *Cast) seat(name string) error {
 	if err != nil {
 		return err
 	}
-	return m.(learning).trade()
+	if l, trades := m.(learning); trades {
+		return l.trade()
+	}
+	return nil // it learns where it is
 }
 
 // Renew makes the members again that are copies of the policy as it was a while ago. step is the

@@ -13,9 +13,10 @@
 //	ema      the moving average of the policy's weights    where one reads "ema"
 //	best     the best policy so far, which draws           with [stage.best]
 //	NAME     of [models.NAME]: a folder with the policy's  where one reads NAME, or a stage trains it
-//	         tokens, a copy of the policy, or made of
-//	         others by a formula (blend.go); or a sum
-//	         of what others say (sum.go)
+//	         tokens, a copy of the policy, made of
+//	         others by a formula (blend.go), or a new
+//	         model of another shape (novice.go); or a
+//	         sum of what others say (sum.go)
 //
 // A duty is a fact, the member that supplies it, and which quantity of the member's pass it is: a row
 // of the table in duties.go, or what a member that the recipe names says: its log-prob, or its head, if
@@ -35,6 +36,9 @@
 // A named copy may also learn beside the policy, in the steps of a stage that trains the policy (beside.go): by a
 // trainer of its own, which writes its activations where that of the policy does. [Cast.Learner] is who learns under
 // a name. A checkpoint has its optimizer's state beside its weights, in models/.
+//
+// A new model of a shape of its own learns by a trainer of its own too, in stages of kind sft that train it: the policy
+// stays where it is, and learns nothing meanwhile.
 //
 // A sum of logits has no weights. A stage that trains it has the policy in its place, whose trainer and sampler add
 // the logits of the other models to the policy's ([sum.trade]). A checkpoint says so in the policy's file.

@@ -3,6 +3,7 @@ package cast
 import (
 	"slices"
 
+	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/algebra"
@@ -70,6 +71,8 @@ type want struct {
 	summed bool           // its logits are in a sum
 	beside *besides       // it learns beside the policy; nil: it does not
 
+	optimized []learn.Rule // of a model from random weights: by which its stages train it
+
 	influence bool // influences are asked of it, which the policy alone is
 
 	judges bool            // it judges completions, or writes texts for rows
@@ -88,7 +91,7 @@ func wants(r *recipe.Recipe) []want {
 	for _, d := range duties {
 		facts = append(facts, d.fact)
 	}
-	for _, kinds := range [][]string{{"path", "copy"}, {"weights"}, {"logits"}} { // formulas name those before them
+	for _, kinds := range [][]string{{"path", "copy", "family"}, {"weights"}, {"logits"}} { // formulas name those before them
 		for _, name := range r.ModelNames() {
 			if name != referenceName && slices.Contains(kinds, r.Models[name].Variant()) {
 				names, facts = append(names, name), append(facts, name)
@@ -130,6 +133,9 @@ func wants(r *recipe.Recipe) []want {
 		}
 		if w.learns {
 			w.from, w.beside = r.FirstUse(name), besideOf(r, name)
+		}
+		if w.spec != nil && w.spec.Fresh() {
+			w.optimized = rulesOf(r, name)
 		}
 		w.draws = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool {
 			return !st.Skip && (name == bestName && st.Best.Every > 0 || w.terms != nil && st.Learner() == name)

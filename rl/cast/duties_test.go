@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/seq"
@@ -104,6 +105,21 @@ follow = 0.1`, []want{policy, {name: "slow", spec: &recipe.Member{Copy: "policy"
 preset = "grpo_kl"
 [models.ref]
 path = "there"`, []want{policy, {name: "ref", spec: ofFolder, facts: []string{"ref"}}}, memory.Use{Members: []memory.Member{{Kind: memory.Folder, Name: "model ref"}}}},
+		{"a model of another shape, which a stage trains and formulas read", `
+[stage.algorithm]
+preset = "grpo"
+penalty = "0*teacher"
+[models.teacher]
+family = "llama"
+layers = 1
+width = 8
+heads = 2
+mlp = 8
+[[stage]]
+name = "warm-up"
+trains = "teacher"
+optimizer = {rule = "sgd"}`, []want{policy, {name: "teacher", spec: &recipe.Member{Shape: recipe.Shape{Family: "llama", Layers: 1, Width: 8, Heads: 2, KVHeads: 2, HeadDim: 4, MLP: 8, RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true}}, facts: []string{"teacher"}, learns: true, optimized: []learn.Rule{learn.SGD}}},
+			memory.Use{Members: []memory.Member{{Kind: memory.Novice, Name: "model teacher", Learns: &memory.Learning{Optimizes: []learn.Rule{learn.SGD}}}}}},
 		{"a teacher that the run trains", `trains = "teacher"
 [[stage]]
 name = "more"

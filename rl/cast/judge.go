@@ -127,15 +127,20 @@ func (c *Cast) openJudges(r *recipe.Recipe, b blueprint) error {
 const scorerRows = 2048
 
 // OpenJudges opens the model that judges the task of a recipe and those that its tools ask, beside a policy that is
-// measured. Nothing else is in the cast.
-func OpenJudges(policy *model.Model, r *recipe.Recipe) (*Cast, error) {
+// measured. Nothing else is in the cast. dir is the folder of the policy, which has the weights of models that its run
+// made from random ones.
+func OpenJudges(policy *model.Model, r *recipe.Recipe, dir string) (*Cast, error) {
 	b := blueprint{config: policy.Config, tokenizer: policy.Tokenizer}
 	for _, w := range wants(r) {
 		if w.name != policyName && (w.name == r.Task.JudgedBy() || r.Task.AskRoom(w.name) > 0) {
 			b.wants = append(b.wants, w)
 		}
 	}
-	if err := b.meet(r); err != nil {
+	err := b.meet(r)
+	if err == nil {
+		err = b.shaped(r)
+	}
+	if err != nil {
 		return nil, err
 	}
 	c := &Cast{headed: map[string]bool{}}
@@ -143,7 +148,11 @@ func OpenJudges(policy *model.Model, r *recipe.Recipe) (*Cast, error) {
 	o.trainRows = max(o.positions, scorerRows)
 	for _, w := range b.wants {
 		o.want = w
-		m, err := openFolder(o)
+		open := openFolder
+		if w.spec.Fresh() {
+			open = func(o opening) (member, error) { return openLearned(o, dir) }
+		}
+		m, err := open(o)
 		if err != nil {
 			c.Close()
 			return nil, err

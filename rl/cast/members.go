@@ -44,6 +44,7 @@ var (
 	folderRole = role{"", beside(memory.Folder), openFolder}
 	frozenRole = role{"", beside(memory.Reference), openReference}
 	movingRole = role{"", beside(memory.Average), openAverage}
+	noviceRole = role{"", beside(memory.Novice), openNovice}
 	sumRole    = role{"", func(u *memory.Use, _ blueprint, w want) { u.Summed = u.Summed || w.draws }, openSum} // the models in it are counted
 )
 
@@ -59,6 +60,9 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 		}
 		if w.beside != nil {
 			m.Learns = &memory.Learning{Optimizes: w.beside.optimizes, ValueHead: w.beside.head}
+		}
+		if kind == memory.Novice {
+			m.Config, m.Learns = b.shapes[w.name], &memory.Learning{Optimizes: w.optimized}
 		}
 		if kind == memory.Folder {
 			m.Config, m.Adapter, m.Leaves = b.folders[w.name].config, b.folders[w.name].adapter, b.leaving[w.name]
@@ -76,6 +80,8 @@ func (b blueprint) roleOf(w want) role {
 		return folderRole
 	case w.terms != nil:
 		return sumRole
+	case w.spec.Fresh():
+		return noviceRole
 	case w.learns || w.spec.Follow > 0 || b.adapter != nil:
 		return movingRole
 	}

@@ -43,7 +43,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxDrawn(st))
-		if st.Learns() && !st.Skip {
+		if st.Learns() && !st.Skip && !r.Models[st.Learner()].Fresh() {
 			s.optimizes = append(s.optimizes, learn.Rule(st.Optimizer.Rule))
 		}
 		for _, l := range st.Learners() {
@@ -183,6 +183,9 @@ func planned(r *recipe.Recipe, folder string, caps gpu.Caps) (b blueprint, plan 
 		err = b.meet(r)
 	}
 	if err == nil {
+		err = b.shaped(r)
+	}
+	if err == nil {
 		err = b.layers(r)
 	}
 	if err == nil {
@@ -209,6 +212,9 @@ func (b blueprint) layers(r *recipe.Recipe) error {
 			config := b.config
 			if f, folder := b.folders[of.Model]; folder {
 				config = f.config
+			}
+			if own, shaped := b.shapes[of.Model]; shaped {
+				config = own
 			}
 			if of.Layer > config.Layers {
 				faults.Fail(fmt.Sprintf("stage.%d.%s", i, r.Stages[i].Reader(fact)), "%s: layer %d; accepted: 1 to %d, the layers of the model %s", fact, of.Layer, config.Layers, of.Model)
@@ -305,12 +311,13 @@ func (b blueprint) count(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 type blueprint struct {
 	config    hf.Config
 	tokenizer *text.Tokenizer
-	adapter   *hf.AdapterConfig   // that is trained; nil: the model is
-	folder    string              // of the model; "": random weights
-	begun     string              // folder of the adapter that training goes on with; "": a fresh one
-	wants     []want              // what the recipe needs, the policy first
-	folders   map[string]folderOf // of other models that it needs, by name
-	leaving   map[string]bool     // of these, those whose parameters leave the device after their phase
+	adapter   *hf.AdapterConfig    // that is trained; nil: the model is
+	folder    string               // of the model; "": random weights
+	begun     string               // folder of the adapter that training goes on with; "": a fresh one
+	wants     []want               // what the recipe needs, the policy first
+	folders   map[string]folderOf  // of other models that it needs, by name
+	shapes    map[string]hf.Config // of those that are made from random weights, by name
+	leaving   map[string]bool      // of these, those whose parameters leave the device after their phase
 }
 
 // under is a blueprint with what a recipe says about storage and adapter.
@@ -430,17 +437,27 @@ func (b blueprint) goesOn() error {
 	return err
 }
 
+// configOf is the config of a new model of a shape, without what its tokens say.
+func configOf(m recipe.Shape) (hf.Config, error) {
+	cfg, err := hf.NewConfig(m.Family)
+	if err != nil {
+		return cfg, fmt.Errorf("family: %w", err)
+	}
+	cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = m.Width, m.Layers, m.Heads, m.KVHeads
+	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
+	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
+	return cfg, nil
+}
+
 // fresh is a model of random weights.
 func fresh(r *recipe.Recipe) (b blueprint, err error) {
 	m := r.Model
 	vocabulary := r.Task.Vocabulary()
-	cfg, err := hf.NewConfig(m.Family)
+	cfg, err := configOf(m.Shape)
 	if err != nil {
-		return b, fmt.Errorf("%w: [model] family: %w", lines.ErrInput, err)
+		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
-	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(vocabulary), m.Width, m.Layers, m.Heads, m.KVHeads
-	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
-	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
+	cfg.Vocab = len(vocabulary)
 	cfg.Dtype, cfg.KVDtype = hf.Dtype(m.Dtype), hf.Dtype(m.KVDtype)
 	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, cmp.Or(m.Context, Context(r))
 	if err := cfg.Complete(); err != nil {

@@ -578,6 +578,7 @@ func measureModel(c *cli.Context, dir, adapter string, others *addends, o eval.O
 		full, _, err := run.Members(r)
 		return full, err
 	}
+	o.Folder = dir
 	o.Note = func(line string) { show.Line("%s", line) }
 	report, err := eval.Model(c.Context, m, o)
 	if err == nil && others != nil {

@@ -243,6 +243,40 @@ penalty = "0.05*square(logp - teacher)/2"
 	}
 }
 
+// TestDrawsBesideNew: while a model of another shape learns, the policy draws what is evaluated.
+func TestDrawsBesideNew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a run of its own; TestDraws does too")
+	}
+	text := "base = '" + preset + `'
+[models.writer]
+family = "llama"
+layers = 1
+width = 24
+heads = 2
+mlp = 32
+[[stage]]
+name = "warm-up"
+trains = "writer"
+[[stage]]
+name = "rl"
+[stage.algorithm]
+penalty = "0.05*square(logp - writer)/2"
+`
+	after := 0
+	for _, c := range draws(t, drawnBy(t, text)).Checks {
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+		if c.Name == "evaluation after warm-up" {
+			after++
+		}
+	}
+	if after != 1 {
+		t.Errorf("%d evaluations after the stage of the other model were checked", after)
+	}
+}
+
 // TestDrawsOther: weights other than the run's draw other completions.
 func TestDrawsOther(t *testing.T) {
 	if testing.Short() {

@@ -65,6 +65,9 @@ type sitting struct {
 func (s *sitting) drawer(r *recipe.Recipe, at run.State) string {
 	stage := s.key.Stage
 	name := r.Stages[stage].Learner()
+	if r.Models[name].Fresh() { // it learns in its own place
+		return recipe.PolicyModel
+	}
 	after := s.key.Purpose == random.HeldOut && s.key.Step == train.AfterStage
 	if name != recipe.PolicyModel && !after && !(at.Began && at.At.Stage == stage) && r.FirstUse(name) >= stage {
 		return recipe.PolicyModel

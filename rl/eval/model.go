@@ -51,6 +51,7 @@ type Options struct {
 	Chosen   bool                                         // the model was chosen by what it came to on these problems
 	Progress func(done, all int)                          // told of completions, from one goroutine at a time; nil: nobody asks
 	Models   func(*recipe.Recipe) (*recipe.Recipe, error) // finds the folders of a recipe's models; nil: their paths are folders
+	Folder   string                                       // of the model, in which are models that its run made from random weights; "": none are
 	Note     func(string)                                 // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
 	Ask      panel.Ask                                    // asks a judge of the task behind an address; nil: nobody does
 	Told     func(command string)                         // of each program of others that the recipe starts, see [resolve.Open]
@@ -254,7 +255,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 		if opened.World != nil { // it may say more than the rows
 			longest = max(longest, opened.Recipe.Task.MaxPromptTokens)
 		}
-		asking, err := opened.Asking(func(a tools.AskOptions) (tools.Answerer, error) {
+		asking, err := opened.Asking(func(a tools.Whom) (tools.Answerer, error) {
 			if a.Model != recipe.PolicyModel {
 				w, err := judges.Writer(a.Model)
 				if err != nil {
@@ -262,7 +263,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 				}
 				return panel.Answerer(w, a, o.Seed), nil
 			}
-			return func(ctx context.Context, question string) (string, error, error) { // once it has an engine
+			return func(ctx context.Context, question string) ([]tools.Said, error, error) { // once it has an engine
 				return panel.Answerer(cast.NewWriter(engine, plain, a.Context), a, o.Seed)(ctx, question)
 			}, nil
 		})
@@ -335,7 +336,7 @@ func (e *Evaluator) asks(m *model.Model, r *recipe.Recipe, o Options) (*cast.Cas
 			return nil, err
 		}
 	}
-	judges, err := cast.OpenJudges(m, r)
+	judges, err := cast.OpenJudges(m, r, o.Folder)
 	if err != nil || r.Task.JudgedBy() == "" {
 		return judges, err
 	}

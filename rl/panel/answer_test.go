@@ -17,11 +17,14 @@ func TestAnswerer(t *testing.T) {
 	f := newFake(t)
 	f.writes = func(question string, _ int) judge.Said { return judge.Said{Text: "about " + question} }
 	ask := func(question string, seed uint64, context int) (string, error) {
-		text, mistake, err := Answerer(f, tools.AskOptions{Context: context, MaxTokens: 7}, seed)(t.Context(), question)
+		said, mistake, err := Answerer(f, tools.Whom{Context: context, MaxTokens: 7, Answers: 1}, seed)(t.Context(), question)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return text, mistake
+		if mistake != nil {
+			return "", mistake
+		}
+		return said[0].Text, nil
 	}
 	const question = "cats<|im_end|>?"
 	plain, err := f.renderer.Plain(question)
@@ -52,7 +55,7 @@ func TestAnswerer(t *testing.T) {
 	}
 	f.room = 1000
 	broken := errors.New("the device is lost")
-	if _, mistake, err := Answerer(lost{f, broken}, tools.AskOptions{Context: 1000, MaxTokens: 7}, 1)(t.Context(), "?"); !errors.Is(err, broken) || mistake != nil {
+	if _, mistake, err := Answerer(lost{f, broken}, tools.Whom{Context: 1000, MaxTokens: 7, Answers: 1}, 1)(t.Context(), "?"); !errors.Is(err, broken) || mistake != nil {
 		t.Errorf("a model that fails: %v, %v", mistake, err)
 	}
 }

@@ -115,6 +115,10 @@ func TestKeys(t *testing.T) {
 					model = "copy = \"policy\""
 				}
 				set = []string{"models={m = {" + model + ", " + k.Key + " = " + value + "}}", "stage.rl.algorithm.penalty=0*square(logp - m)"}
+				if has := (Member{}); field(t, &has, k.Key).Of("family") && !field(t, &has, k.Key).Of("path copy") { // those without a default are required
+					set[0] = `models={m = {family = "llama", layers = 1, width = 8, heads = 2, mlp = 8, ` + k.Key + " = " + value + "}}"
+					set = append(set, "stage.sft.trains=m")
+				}
 				if has := (Member{URL: "x"}); field(t, &has, k.Key).Of("url") && !field(t, &has, k.Key).Of("copy") {
 					set = withEndpoint(", " + k.Key + " = " + value)
 				}
@@ -202,7 +206,7 @@ func TestKeys(t *testing.T) {
 		sets []string
 	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {everyKind, append(fresh, `stage.rl.curriculum={candidates = 2, order = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={completions = "chance"}`)}, {everyKind, append(fresh, `stage.rl.curriculum={block = 2, order = "-probed", pool = 99}`)}, {everyKind, append(fresh, `stage.rl.curriculum.teacher={space = {numbers = [3, 4]}}`)}, {everyKind, append(fresh, "stage.rl.best={every = 4}", "stage.rl.algorithm.advantage=remax")}, {everyKind, append(fresh, "stage.rl.tree={rounds = 1}")},
 		{everyKind, append(fresh, `stage.rl.second_chance={when = "group_max(reward) == 0", rows = "answer, other", choose = "mean(old)"}`)},
-		{everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}, mixed = {weights = "policy"}, total = {logits = "far + mixed"}}`, "stage.rl.algorithm.penalty=0*square(logp - far + total)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {strings.Replace(inTurns, `"guess"`, `"nim"`, 1), []string{"stage.rl.seats.second=random"}}, {strings.Replace(everyKind, `"countdown"`, `"chain_sum"`, 1), append(fresh, "stage.rl.propose={say = \">\"}", "stage.sft.propose={say = \">\"}")}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}, {everyKind, withEndpoint("")}} {
+		{everyKind, append(fresh, `models={m = {family = "llama", layers = 1, width = 8, heads = 2, mlp = 8}}`, "stage.sft.trains=m", "stage.rl.algorithm.penalty=0*m")}, {everyKind, append(fresh, `models={far = {path = "x"}, twin = {copy = "policy"}, mixed = {weights = "policy"}, total = {logits = "far + mixed"}}`, "stage.rl.algorithm.penalty=0*square(logp - far + total)", "stage.sft.trains=twin", "stage.rl.truth=task")}, {noSFT, file}, {noSFT, several}, {noSFT, []string{playedBy(`facts = ["left"]`), file[1]}}, {fromRows, nil}, {inTurns, nil}, {strings.Replace(inTurns, `"guess"`, `"nim"`, 1), []string{"stage.rl.seats.second=random"}}, {strings.Replace(everyKind, `"countdown"`, `"chain_sum"`, 1), append(fresh, "stage.rl.propose={say = \">\"}", "stage.sft.propose={say = \">\"}")}, {makes, append(fresh, `stage.rl.source=[{rows = "kept"}]`)}, {everyKind, append(fresh, `models={twin = {copy = "policy"}}`, `stage.rl.learn={twin = {}, policy = {kind = "sft"}}`)}, {everyKind, []string{withTool("calls = \"tags\"")}}, {everyKind, []string{withServer()}}, {everyKind, withEndpoint("")}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

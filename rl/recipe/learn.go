@@ -269,6 +269,8 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 		return errors.New("ref is what the stage began with; give the model that learns a name of its own")
 	case m.Path != "":
 		return errors.New("a model of a folder is never trained; accepted: a model with copy = \"policy\"")
+	case m.Fresh():
+		return errors.New("a model from random weights, of a shape of its own, learns in a stage of its own; accepted: trains = \"" + name + "\" in a stage of kind sft, or a model with copy = \"policy\"")
 	case m.Logits != "":
 		return errors.New("a sum of logits has no weights; accepted: a model with copy = \"policy\", or trains = \"" + name + "\" in a stage of its own")
 	case m.Renew > 0 || m.Follow > 0:

@@ -24,7 +24,8 @@ const (
 	ReferenceModel = "ref"    // the only one that may have a table in [models]
 )
 
-// Member is a model of the run beside the policy. It is one of a folder, a copy of the policy, or made of others.
+// Member is a model of the run beside the policy. It is one of a folder, a copy of the policy, made of others, or made
+// from random weights.
 type Member struct {
 	// an existing model with the policy's tokens, which is never trained: a Hugging Face folder, a .gguf
 	// file, a run or a checkpoint
@@ -71,6 +72,8 @@ type Member struct {
 	// in it, is who learns; a stage of kind eval measures it; formulas read its log-prob. Those that it names
 	// have the policy's tokens: policy, and models with path, copy or weights
 	Logits string `toml:"logits" of:"logits"`
+
+	Shape `of:"family"` // a new model of these dimensions with the policy's tokens, which stages of kind sft train
 
 	// the copy is made again after every so many steps of a stage; 0: only when a stage begins
 	Renew int `toml:"renew" of:"copy" range:"[0,1000000000]" unit:"steps"`
@@ -125,9 +128,14 @@ func (m Member) Variant() string {
 		return "logits"
 	case m.URL != "":
 		return "url"
+	case m.Fresh():
+		return "family"
 	}
 	return "path"
 }
+
+// Fresh says that the model is made from random weights, of a shape of its own.
+func (m Member) Fresh() bool { return m.Family != "" }
 
 // served is an address of this machine: its host and its port.
 var served = regexp.MustCompile(`^(?:http://)?(127(?:\.[0-9]{1,3}){3}|localhost|\[::1\]):([0-9]{1,5})/?$`)
@@ -246,7 +254,7 @@ func (r *Recipe) MadeOf(name string) []string {
 func (r *Recipe) formulaNames(key string) []string {
 	names := []string{PolicyModel}
 	for _, name := range r.ModelNames() {
-		if m := r.Models[name]; m.Logits == "" && m.URL == "" && (m.Weights == "" || key == "logits") {
+		if m := r.Models[name]; m.Logits == "" && m.URL == "" && !m.Fresh() && (m.Weights == "" || key == "logits") {
 			names = append(names, name)
 		}
 	}
@@ -387,7 +395,7 @@ func (d decoder) models(r *Recipe) {
 			d.Fail(at.With(said[1]), "models.%s.%s cannot be set together with models.%s.%s: remove one of them", name, said[1], name, said[0])
 			continue
 		case len(said) == 0 || t[said[0]] == "":
-			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\" or logits = \"FORMULA\", which name others, or url = \"127.0.0.1:PORT\", a judge that a server of this machine has", name)
+			d.Fail(at, "[models.%s] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\", or weights = \"FORMULA\" or logits = \"FORMULA\", which name others, or url = \"127.0.0.1:PORT\", a judge that a server of this machine has, or family and dimensions of a model that stages train", name)
 			continue
 		}
 		for _, f := range settings.Fields(&m) {
@@ -411,6 +419,9 @@ func (d decoder) models(r *Recipe) {
 		if m.URL != "" {
 			d.behind(name, m, at)
 		}
+		if m.Fresh() {
+			d.fresh(name, &m, t, at)
+		}
 		if m.Prompt != "" && name == ReferenceModel {
 			d.Fail(at.With("prompt"), "models.ref.prompt: the reference reads the policy's prompts; give a model with a prompt another name")
 		}
@@ -426,7 +437,7 @@ func (d decoder) models(r *Recipe) {
 }
 
 // modelKinds are the keys that say what a model is.
-var modelKinds = []string{"path", "copy", "weights", "logits", "url"}
+var modelKinds = []string{"path", "copy", "weights", "logits", "url", "family"}
 
 // behind checks what a table says of a model behind an address.
 func (d decoder) behind(name string, m Member, at settings.Path) {
@@ -458,6 +469,22 @@ func (d decoder) behind(name string, m Member, at settings.Path) {
 			d.Fail(at.With(of.key), "models.%s.%s does not go with url: the model behind an address writes answers to a judge's questions, and nothing else", name, of.key)
 		}
 	}
+}
+
+// fresh checks the table of a model from random weights, and completes it.
+func (d decoder) fresh(name string, m *Member, t map[string]any, at settings.Path) {
+	if name == ReferenceModel {
+		d.Fail(at.With("family"), "models.ref.family: the reference is the policy of before; give a model from random weights a name of its own")
+	}
+	for _, of := range []struct {
+		key   string
+		given bool
+	}{{"head", m.Head}, {"prompt", m.Prompt != ""}} {
+		if of.given {
+			d.Fail(at.With(of.key), "models.%s.%s does not go with family: a model from random weights learns to write, by stages of kind sft; accepted: a model with path or copy", name, of.key)
+		}
+	}
+	d.shape(&m.Shape, t, at)
 }
 
 // blended checks the formula that makes a model.
@@ -626,6 +653,7 @@ func (d decoder) members(r *Recipe) {
 	}
 	d.taskJudge(r)
 	d.asksModels(r)
+	d.imitatesAnswers(r)
 	for _, name := range r.ModelNames() {
 		last := len(r.Stages) - 1
 		for last >= 0 && !r.Stages[last].Asks(name) {
@@ -643,6 +671,10 @@ func (d decoder) members(r *Recipe) {
 		}
 		if m := r.Models[name]; m.Head && m.Path == "" && r.Uses(name) {
 			d.taught(r, name)
+		}
+		if m := r.Models[name]; m.Fresh() && r.Uses(name) && !slices.ContainsFunc(r.Stages, func(st Stage) bool { return st.Learner() == name }) {
+			err := fmt.Errorf("no stage trains %s, and its weights are random", name)
+			d.Fail(settings.Path{"models", name, "family"}, "models.%s.family: %w", name, hint.With(err, "add a stage of kind sft with trains = \"%s\"", name))
 		}
 		if !r.Uses(name) {
 			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, no tool asks it, and no stage trains it", name, name)
@@ -729,6 +761,8 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 		problem = "ref is what the stage began with; give the model that learns a name of its own"
 	case m.Path != "":
 		problem = "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\"; stage." + st.Name + ".skip=true leaves the stage out"
+	case m.Fresh() && st.Kind != KindSFT:
+		problem = "a model from random weights, of a shape of its own, learns in stages of kind sft alone; accepted: such a stage, or a model with copy = \"policy\""
 	case m.Logits != "" && st.Learns() && !slices.ContainsFunc(r.Terms(who), func(t algebra.Term) bool { return t.Model == PolicyModel }):
 		problem = "the policy is not in its formula, and nobody else in it learns; accepted: a formula that names policy, or a stage of kind eval"
 	case m.Logits != "" && (st.Asks(ReferenceModel) || st.Asks("ema")):

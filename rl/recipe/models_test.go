@@ -87,6 +87,7 @@ func TestModelsOverridden(t *testing.T) {
 func TestModelFaults(t *testing.T) {
 	const reads = "[[stage]]\nname = \"rl\"\n[stage.algorithm]\npreset = \"grpo\"\npenalty = \"0.1*square(logp - teacher)/2\"\n"
 	const head, teacher = "base = \"chain-sum-tiny\"\n", "[models.teacher]\ncopy = \"policy\"\n"
+	const fresh = "[models.teacher]\nfamily = \"llama\"\nlayers = 1\nwidth = 8\nheads = 2\nmlp = 8\n"
 	for _, c := range []struct{ about, text, want string }{
 		{"an unknown name", head + reads, "mine.toml:6:1: stage.rl.algorithm.penalty: column 19: unknown name teacher"},
 		{"one that is nearly right", head + teacher + strings.Replace(reads, "teacher", "techer", 1), "did you mean teacher?"},
@@ -104,6 +105,15 @@ func TestModelFaults(t *testing.T) {
 		{"no table of its own", head + "models = {teacher = 3}\n", "models.teacher = 3 is a whole number; accepted: a table [models.teacher]"},
 		{"an unknown key", head + "[models.teacher]\npth = \"x\"\n", "mine.toml:3:1: unknown key models.teacher.pth; did you mean path?"},
 		{"nothing", head + "[models.teacher]\ndtype = \"bf16\"\n" + reads, "[models.teacher] says nothing of the model; accepted: path = \"FOLDER\", a model that exists, or copy = \"policy\""},
+		{"a new model with a part of its dimensions", head + "[models.teacher]\nfamily = \"llama\"\nwidth = 8\n" + reads, "mine.toml:2:9: [models.teacher] has no layers, heads, mlp: a model from random weights needs it"},
+		{"a new model of heads that do not divide", head + strings.Replace(fresh, "heads = 2", "heads = 2\nkv_heads = 3", 1) + reads, "models.teacher.kv_heads = 3 does not divide models.teacher.heads = 2"},
+		{"a new model that nobody trains", head + fresh + reads, "mine.toml:3:1: models.teacher.family: no stage trains teacher, and its weights are random"},
+		{"a new model that learns from rewards", head + fresh + "[[stage]]\nname = \"rl\"\ntrains = \"teacher\"\n[[stage]]\nname = \"last\"\nkind = \"eval\"\n", "a model from random weights, of a shape of its own, learns in stages of kind sft alone"},
+		{"a new model that learns beside the policy", head + fresh + reads + "[stage.learn.teacher]\nkind = \"sft\"\n", "stage.rl.learn.teacher: a model from random weights, of a shape of its own, learns in a stage of its own"},
+		{"a new model with a head", head + fresh + "head = true\n" + reads, "models.teacher.head does not go with family"},
+		{"a new model with a copy's key", head + fresh + "renew = 2\n" + reads, "models.teacher.renew cannot be set together with models.teacher.family"},
+		{"a new model in a formula over weights", head + fresh + "[models.sum]\nweights = \"policy + teacher\"\n", "unknown name teacher"},
+		{"a reference from random weights", head + strings.Replace(fresh, "teacher", "ref", 1) + reads, "models.ref.family: the reference is the policy of before"},
 		{"both", head + "[models.teacher]\npath = \"x\"\ncopy = \"policy\"\n" + reads, "mine.toml:4:1: models.teacher.copy cannot be set together with models.teacher.path"},
 		{"keys of the other", head + "[models.teacher]\npath = \"x\"\nrenew = 3\n" + reads, "mine.toml:4:1: models.teacher.renew cannot be set together with models.teacher.path"},
 		{"a copy in a storage", head + teacher + "dtype = \"bf16\"\n" + reads, "mine.toml:4:1: models.teacher.dtype cannot be set together with models.teacher.copy"},

@@ -83,42 +83,7 @@ type Model struct {
 	// lora describes it
 	Path string `toml:"path"`
 
-	// architecture of a new model, such as qwen3 or llama
-	Family string `toml:"family" of:"new"`
-
-	// transformer blocks
-	Layers int `toml:"layers" of:"new" range:"[1,4096]"`
-
-	// length of the vector of a token
-	Width int `toml:"width" of:"new" range:"[1,inf)"`
-
-	// attention heads
-	Heads int `toml:"heads" of:"new" range:"[1,4096]"`
-
-	// heads of keys and values, a divisor of heads; default: heads
-	KVHeads int `toml:"kv_heads" of:"new" range:"[1,4096]"`
-
-	// length of the vectors of a head, an even number; default: width / heads
-	HeadDim int `toml:"head_dim" of:"new" range:"[2,inf)"`
-
-	// width of the feed-forward layer
-	MLP int `toml:"mlp" of:"new" range:"[1,inf)"`
-
-	// base of the rotation frequencies
-	RopeTheta float64 `toml:"rope_theta" of:"new" range:"(0,1e12]" default:"1e4"`
-
-	// added to the mean square in a norm
-	NormEps float64 `toml:"norm_eps" of:"new" range:"(0,1)" default:"1e-6"`
-
-	// standard deviation of new matrices; output projections have it divided by sqrt(2 layers)
-	InitStd float64 `toml:"init_std" of:"new" range:"(0,10]" default:"0.02"`
-
-	// longest sequence that the model is written for, tokens; 0: that of the recipe, at least 64. Recipes that
-	// go on with the model may need more
-	Context int `toml:"context" of:"new" range:"[0,inf)" hashed:"given"`
-
-	// use one table for input and output embeddings
-	TieEmbeddings bool `toml:"tie_embeddings" of:"new" default:"true"`
+	Shape `of:"new"`
 
 	// storage of the matrices that the forward and backward passes read; the matrices that the optimizer
 	// updates are f32. q8_0 and q4_0 need lora.rank above 0, and keep embedding and output head in bf16
@@ -129,6 +94,47 @@ type Model struct {
 
 	// a low-rank adapter (arXiv 2106.09685), trained in place of the model
 	LoRA lora `toml:"lora"`
+}
+
+// Shape is the architecture of a model that is made from random weights.
+type Shape struct {
+	// architecture of a new model, such as qwen3 or llama; one of [models] has the policy's tokens, is kept in
+	// f32, and learns in stages of kind sft
+	Family string `toml:"family"`
+
+	// transformer blocks
+	Layers int `toml:"layers" range:"[1,4096]"`
+
+	// length of the vector of a token
+	Width int `toml:"width" range:"[1,inf)"`
+
+	// attention heads
+	Heads int `toml:"heads" range:"[1,4096]"`
+
+	// heads of keys and values, a divisor of heads; default: heads
+	KVHeads int `toml:"kv_heads" range:"[1,4096]"`
+
+	// length of the vectors of a head, an even number; default: width / heads
+	HeadDim int `toml:"head_dim" range:"[2,inf)"`
+
+	// width of the feed-forward layer
+	MLP int `toml:"mlp" range:"[1,inf)"`
+
+	// base of the rotation frequencies
+	RopeTheta float64 `toml:"rope_theta" range:"(0,1e12]" default:"1e4"`
+
+	// added to the mean square in a norm
+	NormEps float64 `toml:"norm_eps" range:"(0,1)" default:"1e-6"`
+
+	// standard deviation of new matrices; output projections have it divided by sqrt(2 layers)
+	InitStd float64 `toml:"init_std" range:"(0,10]" default:"0.02"`
+
+	// longest sequence that the model is written for, tokens; 0: that of the recipe, at least 64. Recipes that
+	// go on with the model may need more
+	Context int `toml:"context" range:"[0,inf)" hashed:"given"`
+
+	// use one table for input and output embeddings
+	TieEmbeddings bool `toml:"tie_embeddings" default:"true"`
 }
 
 // lora are the keys of an adapter.

@@ -82,7 +82,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}
 	candidates.Curriculum.Completions, taught.Tree.Rounds = "1", 1
 	candidates.Curriculum.Candidates, taught.Curriculum.Teacher.Space = 2, map[string]any{"numbers": []any{2.0, 4.0}}
-	models := map[string]Member{"teacher": {Path: "x"}, "twin": {Copy: "policy"}, "mean": {Weights: "policy"}, "sum": {Logits: "policy + twin"}, "far": {URL: "127.0.0.1:1"}}
+	models := map[string]Member{"new": {Shape: Shape{Family: "x"}}, "teacher": {Path: "x"}, "twin": {Copy: "policy"}, "mean": {Weights: "policy"}, "sum": {Logits: "policy + twin"}, "far": {URL: "127.0.0.1:1"}}
 	r := Recipe{Models: models, Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{sft, {Kind: KindRL, RL: RL{Verifiers: verifiers}, Make: []Making{{}}, Sources: []rowSource{{}}}, candidates, taught, crowned, {Kind: KindEval}}}
 	calculator, _ := tools.Lookup("calculator")
 	inTurns, err := tasks.New("guess")
@@ -224,6 +224,12 @@ func withoutModels(t *testing.T, r *Recipe) {
 	}
 	r.Stages = slices.DeleteFunc(r.Stages, func(s Stage) bool { return s.Kind == KindMake && s.Make == nil })
 	r.Models = nil
+	if r.Task.Blocks() { // the problems have one answer then
+		r.Task.Tools, r.Task.Episode = nil, Episode{History: HistoryAppend}
+		for i := range r.Stages {
+			r.Stages[i].played = false
+		}
+	}
 }
 
 // trains says whether a recipe can name a method.

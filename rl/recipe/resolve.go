@@ -131,6 +131,11 @@ func (d decoder) model(m *Model) {
 		m.Path = d.absolute(at.With("path"), m.Path)
 		return
 	}
+	d.shape(&m.Shape, t, at)
+}
+
+// shape checks the dimensions of a new model, and completes them.
+func (d decoder) shape(m *Shape, t map[string]any, at settings.Path) {
 	var missing []string
 	for _, key := range []string{"family", "layers", "width", "heads", "mlp"} {
 		if _, ok := t[key]; !ok {
@@ -138,7 +143,7 @@ func (d decoder) model(m *Model) {
 		}
 	}
 	if missing != nil {
-		d.Fail(at, "[model] has no %s: a model from random weights needs it. For a model that exists, give path", strings.Join(missing, ", "))
+		d.Fail(at, "[%s] has no %s: a model from random weights needs it. For a model that exists, give path", d.Name(at), strings.Join(missing, ", "))
 		return
 	}
 	if m.KVHeads == 0 {
@@ -147,11 +152,11 @@ func (d decoder) model(m *Model) {
 	if m.HeadDim == 0 && m.Heads > 0 {
 		m.HeadDim = m.Width / m.Heads
 	}
-	if m.Heads > 0 && m.Heads%m.KVHeads != 0 {
-		d.Fail(at.With("kv_heads"), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
+	if p := at.With("kv_heads"); m.Heads > 0 && m.Heads%m.KVHeads != 0 {
+		d.Fail(p, "%s = %d does not divide %s = %d", d.Name(p), m.KVHeads, d.Name(at.With("heads")), m.Heads)
 	}
-	if m.Heads > 0 && (m.HeadDim < 2 || m.HeadDim%2 != 0) {
-		d.Fail(at.With("head_dim"), "model.head_dim = %d; accepted: an even number from 2, since rotation takes pairs (default: width / heads)", m.HeadDim)
+	if p := at.With("head_dim"); m.Heads > 0 && (m.HeadDim < 2 || m.HeadDim%2 != 0) {
+		d.Fail(p, "%s = %d; accepted: an even number from 2, since rotation takes pairs (default: width / heads)", d.Name(p), m.HeadDim)
 	}
 }
 

@@ -81,15 +81,24 @@ func (t Tool) Spec() world.Spec {
 	return s
 }
 
-// Asks is whom the tool asks, and how, if it is ask; nil: it asks no model.
-func (t Tool) Asks() *tools.AskOptions {
-	o, _ := t.Options.(*tools.AskOptions)
-	return o
+// Asks is whom the tool asks, and how; nil: it asks no model.
+func (t Tool) Asks() *tools.Whom {
+	if o, asks := t.Options.(tools.Asking); asks {
+		whom := o.Asks()
+		return &whom
+	}
+	return nil
+}
+
+// Blocks says that the policy picks the blocks by which another model writes the answer: the one tool of the task takes
+// whole turns.
+func (t Task) Blocks() bool {
+	return slices.ContainsFunc(t.Tools, func(t Tool) bool { _, blocks := t.Options.(*tools.BlocksOptions); return blocks })
 }
 
 // asked is whom the tools ask that ask models, by their places.
-func (t Task) asked() map[int]*tools.AskOptions {
-	out := map[int]*tools.AskOptions{}
+func (t Task) asked() map[int]*tools.Whom {
+	out := map[int]*tools.Whom{}
 	for i, tool := range t.Tools {
 		if o := tool.Asks(); o != nil {
 			out[i] = o
@@ -119,6 +128,8 @@ func (d decoder) asksModels(r *Recipe) {
 		accepted := append([]string{PolicyModel}, r.ModelNames()...)
 		var problem error
 		switch {
+		case name == PolicyModel && r.Task.Blocks():
+			problem = errors.New("the policy picks the blocks, and another model writes them; accepted: a model of [models] with path or family")
 		case name == PolicyModel:
 			for k := range r.Stages {
 				if st := &r.Stages[k]; !st.Skip && r.Models[st.Learner()].Logits != "" {
@@ -126,13 +137,13 @@ func (d decoder) asksModels(r *Recipe) {
 				}
 			}
 		case !known:
-			problem = hint.With(fmt.Errorf("there is no such model%s", settings.DidYouMean(name, accepted, "")), "a table [models.%s] with path = \"FOLDER\"; or ask policy", "expert")
+			problem = hint.With(fmt.Errorf("there is no such model%s", settings.DidYouMean(name, accepted, "")), "a table [models.%s] with path = \"FOLDER\"; a tool ask can ask policy, too", "expert")
 		case name == ReferenceModel:
 			problem = errors.New("the reference is asked for log-probs; accepted: policy, or a model of a name of its own with path")
 		case m.URL != "":
 			problem = errors.New("a model behind an address answers judges alone; accepted: policy, or a model of [models] with path")
-		case m.Path == "":
-			problem = errors.New("evaluations before and after every stage ask it too, while it changes as the run goes on; accepted: policy, or a model of [models] with path")
+		case m.Path == "" && !m.Fresh():
+			problem = errors.New("evaluations before and after every stage ask it too, while it changes as the run goes on; accepted: policy, or a model of [models] with path or family")
 		case m.Head:
 			problem = errors.New("a model with a head scores, and does not answer; accepted: one without head")
 		case m.Prompt != "":
@@ -141,6 +152,19 @@ func (d decoder) asksModels(r *Recipe) {
 		if at := (settings.Path{"task", "tool", strconv.Itoa(i), "options", "model"}); problem != nil {
 			d.Fail(at, "%s = %q: %w", d.Name(at), name, problem)
 		}
+	}
+}
+
+// imitatesAnswers refuses stages in which the policy imitates answers, where another model writes them.
+func (d decoder) imitatesAnswers(r *Recipe) {
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if !r.Task.Blocks() || st.Skip || st.Kind != KindSFT || st.OfRows() || r.Models[st.Learner()].Fresh() {
+			continue
+		}
+		p := settings.Path{"stage", strconv.Itoa(i), "kind"}
+		err := fmt.Errorf("%s = %q: what it imitates are answers, and with the tool blocks %s picks the blocks by which another model writes them", d.Name(p), st.Kind, st.Learner())
+		d.Fail(p, "%w", hint.With(err, "trains = \"%s\" lets a model from random weights learn to write", r.Task.Tools[0].Asks().Model))
 	}
 }
 
@@ -181,23 +205,32 @@ func (t Task) TurnFacts() []string {
 		return e.TurnFacts()
 	}
 	if len(t.Tools) > 0 {
+		if t.Blocks() {
+			return tools.BlockFacts()
+		}
 		return world.CallFacts(t.Specs()...)
 	}
 	return t.World.Facts
 }
 
 // TurnTokens is how long a completion of a task with demonstrations may be, in tokens. With tools it may be
-// as long as an episode: how long a call is, only the policy knows.
+// as long as an episode: how long a call is, only the policy knows. The number of a block is one token.
 func (t Task) TurnTokens() int {
+	if t.Blocks() {
+		return 1
+	}
 	if len(t.Tools) > 0 {
 		return t.Episode.Tokens
 	}
 	return t.Demonstrator().CompletionTokens()
 }
 
-// Specs are those of the tools.
+// Specs are those of the tools that are called by name.
 func (t Task) Specs() []world.Spec {
 	var specs []world.Spec
+	if t.Blocks() { // nobody calls it by its name
+		return nil
+	}
 	for _, tool := range t.Tools {
 		specs = append(specs, tool.Specs()...)
 	}
@@ -243,6 +276,9 @@ func (d decoder) tools(task *Task, t map[string]any, at settings.Path) {
 	}
 	for i, table := range tables {
 		d.tool(task, table, at.With("tool").With(strconv.Itoa(i)))
+	}
+	if task.Blocks() && len(tables) > 1 {
+		d.Fail(at.With("tool"), "%s: the tool blocks takes whole turns, and none is left for another tool; accepted: blocks alone", d.Name(at.With("tool")))
 	}
 }
 

@@ -40,6 +40,10 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 	case played != nil:
 		out.World, out.Anywhere = played, !task.Episode.Restarts() && out.Clock == 0
 		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())
+	case task.Blocks():
+		b := world.Unnamed(o.Tools[0]).(tools.Blocks)
+		b.Judge = o.Source.Verify
+		out.World = b
 	case len(o.Tools) > 0:
 		w := world.Tooled{Tools: o.Tools, Judge: o.Source.Verify, Most: task.MaxCalls, Bytes: task.ReplyBytes, Reads: renderer.Reads}
 		if task.Calls == recipe.CallsTemplate {
@@ -55,18 +59,24 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 }
 
 // Asking is o with tools that ask those that who finds; without such tools it is o.
-func (o *Opened) Asking(who func(tools.AskOptions) (tools.Answerer, error)) (*Opened, error) {
+func (o *Opened) Asking(who func(tools.Whom) (tools.Answerer, error)) (*Opened, error) {
 	out := *o
 	out.Tools = slices.Clone(o.Tools)
 	var err error
 	for i, t := range out.Tools {
 		out.Tools[i] = world.Changed(t, func(t world.Tool) world.Tool {
-			a, asks := t.(tools.Ask)
-			if !asks || err != nil {
+			if err != nil {
 				return t
 			}
-			a.Answer, err = who(a.AskOptions)
-			return a
+			switch a := t.(type) {
+			case tools.Ask:
+				a.Answer, err = who(a.Asks())
+				return a
+			case tools.Blocks:
+				a.Answer, err = who(a.Asks())
+				return a
+			}
+			return t
 		})
 	}
 	return &out, err

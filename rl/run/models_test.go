@@ -15,11 +15,13 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/fleet/local"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -114,6 +116,108 @@ func TestCopies(t *testing.T) {
 				sameRun(t, runFiles(t, again), want)
 			}
 		})
+	}
+}
+
+// navigated is a recipe in which a small policy picks the blocks by which a model of another shape goes on, which has
+// learned to write before.
+const navigated = `
+[model]
+width = 16
+heads = 2
+head_dim = 8
+[models.writer]
+family = "llama"
+layers = 2
+width = 24
+heads = 3
+mlp = 48
+init_std = 0.1
+[task]
+episode = {turns = 3, tokens = 40}
+[[task.tool]]
+tool = "blocks"
+options = {model = "writer", step = "^[^=]*=[0-9]+", draws = 3, context = 48, max_tokens = 16}
+[[stage]]
+name = "warm-up"
+trains = "writer"
+[[stage]]
+name = "rl"
+[stage.algorithm]
+preset = "grpo"
+advantage = "own*turn_reward"
+[stage.algorithm.metrics]
+"my/writer" = "step_token_mean(writer)"
+`
+
+// TestNavigated: a model from random weights learns in a stage of its own, by a shape of its own, and the policy stays as
+// it was made meanwhile; then it writes, and stays as it was. Turns are paid by what their blocks change. A run comes to
+// the same bytes from each of its checkpoints, and an evaluation asks the writer that a checkpoint has.
+func TestNavigated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	dev, dir := tester(t), t.TempDir()
+	must(t, trainText(t, dev, dir, navigated, false))
+	learned := metricRows(t, dir, "sft/loss")
+	if first, last := learned[0]["sft/loss"].(float64), learned[len(learned)-1]["sft/loss"].(float64); !(last < first) {
+		t.Errorf("the loss of the writer goes from %v to %v", first, last)
+	}
+	for _, row := range metricRows(t, dir, "my/writer") {
+		if x := row["my/writer"].(float64); !(x < 0) || row["policy/mismatch_kl"] != 0.0 {
+			t.Errorf("the writer says %v, and sampler and trainer of the policy differ by %v", x, row["policy/mismatch_kl"])
+		}
+	}
+	picked := 0
+	must(t, record.Each(filepath.Join(dir, record.CompletionsFile), func(n int, c record.Completion) error {
+		for _, turn := range c.Turns {
+			if turn.By == record.ByPolicy && turn.Facts["block"] > 0 {
+				picked++
+			}
+		}
+		return nil
+	}))
+	if picked == 0 {
+		t.Error("no turn picks a block: the test shows little")
+	}
+	files, all := func(checkpoint, name string) []byte {
+		data, err := os.ReadFile(filepath.Join(checkpoint, filepath.FromSlash(name)))
+		must(t, err)
+		return data
+	}, checkpointDirs(t, dir)
+	writer := recipe.MemberWeights("writer")
+	last := all[len(all)-1]
+	for i, c := range all[:len(all)-1] {
+		var state State
+		var err error
+		if state, err = ReadState(c); err != nil {
+			t.Fatal(err)
+		}
+		if same := bytes.Equal(files(c, writer), files(last, writer)); same != (state.At.Stage == 1) {
+			t.Errorf("checkpoint %d: the writer is the last one: %t", i, same)
+		}
+	}
+	want := runFiles(t, dir)
+	for keep := 1; keep < len(all); keep++ {
+		again := copyRun(t, dir)
+		for _, c := range checkpointDirs(t, again)[keep:] {
+			must(t, os.RemoveAll(c))
+		}
+		must(t, trainText(t, dev, again, navigated, true))
+		sameRun(t, runFiles(t, again), want)
+	}
+	m, err := cast.OpenModel(dev, last, "", hf.Dtype(""), hf.Dtype(""))
+	must(t, err)
+	defer m.Close()
+	o := eval.Options{Subject: eval.Subject{Task: filepath.Join(dir, "recipe.toml")}, Folder: last, Problems: 4, N: 2, K: []int{1}, Params: rollout.Params{Temperature: 1}, Seed: 1}
+	report, err := eval.Model(t.Context(), m, o)
+	must(t, err)
+	if report.NotScored > 0 {
+		t.Errorf("%d completions are not scored", report.NotScored)
+	}
+	o.Folder = t.TempDir()
+	if _, err := eval.Model(t.Context(), m, o); err == nil || !strings.Contains(err.Error(), "the model writer is made in a run, and a checkpoint has its weights") {
+		t.Errorf("without its weights: %v", err)
 	}
 }
 

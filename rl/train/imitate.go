@@ -127,11 +127,11 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 	done := at.Step + 1
 	// Tests are not cut short by an interrupt: the step's update has been made.
 	switch tested := done%cfg.TestEvery == 0; {
-	case s.Recipe.Task.Demonstrator() == nil:
+	case s.Recipe.Task.Demonstrator() == nil || s.who != s.Cast.Policy.Trainee:
 		if s.holdEnd < 0 && done >= cfg.HoldSteps {
 			s.holdEnd = done
 		}
-		if (tested || done == s.Steps()) && !s.stage.OfRows() { // held-out rows are the task's
+		if (tested || done == s.Steps()) && s.Recipe.Task.Demonstrator() == nil && !s.stage.OfRows() { // held-out rows are the task's
 			var loss float64
 			loss, err = s.heldOutLoss()
 			e.Metrics["eval/loss"] = loss

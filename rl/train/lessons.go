@@ -28,7 +28,13 @@ func newRowStage(p Parts, index int) (rowStage, error) {
 	if err != nil {
 		return rowStage{}, err
 	}
-	return rowsFor(p, f, p.Cast.Policy.Trainee, index)
+	who := p.Cast.Policy.Trainee
+	if name := f.stage.Learner(); p.Recipe.Models[name].Fresh() {
+		if who, err = p.Cast.Learner(name); err != nil {
+			return rowStage{}, err
+		}
+	}
+	return rowsFor(p, f, who, index)
 }
 
 // rowsFor is a stage in which someone learns from rows, by what formulas read of them.
@@ -116,7 +122,7 @@ func (s *imitation) heldOutLoss() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	stats, err := s.Cast.Policy.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
+	stats, err := s.who.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
 	if err != nil {
 		return 0, err
 	}

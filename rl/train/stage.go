@@ -78,7 +78,7 @@ type Parts struct {
 // NewCollector draws the completions of a run's policy and judges them by its task. journal remembers calls of
 // tools; nil: nobody does.
 func NewCollector(o *resolve.Opened, c *cast.Cast, renderer *prompts.Renderer, journal func(key random.Key, greedy bool) world.Journal) (*rollout.Collector, error) {
-	o, err := o.Asking(func(a tools.AskOptions) (tools.Answerer, error) {
+	o, err := o.Asking(func(a tools.Whom) (tools.Answerer, error) {
 		m, err := c.Writer(a.Model)
 		if err != nil {
 			return nil, err

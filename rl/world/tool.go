@@ -161,6 +161,14 @@ func Changed(t Tool, do func(Tool) Tool) Tool {
 	return do(t)
 }
 
+// Unnamed is a tool that may have been [Named], as it was made.
+func Unnamed(t Tool) Tool {
+	if n, is := t.(named); is {
+		return n.Tool
+	}
+	return t
+}
+
 type named struct {
 	Tool
 	name string

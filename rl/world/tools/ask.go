@@ -20,8 +20,8 @@ func init() {
 
     <ask>What is the capital of France?</ask>   Paris
 
-It asks a model of [models] that has a path, whose tokenizer may differ from the policy's, or policy: the
-policy as it is in this step. The model reads the question alone, as a message of the user where it has a
+It asks a model of [models] that has a path, whose tokenizer may differ from the policy's, or one from random
+weights that stages train, or policy: the policy as it is in this step. The model reads the question alone, as a message of the user where it has a
 chat template. It answers by its most likely tokens, or with a temperature by draws whose random numbers
 follow from the question and the seed of the run. So equal questions have equal answers while its weights
 are the same, and nothing has to be kept for a run that is resumed. The argument is question. A mistake is
@@ -38,7 +38,7 @@ func defaultAsk() *AskOptions { return &AskOptions{Context: 512, MaxTokens: 64} 
 
 // AskOptions are whom the tool "ask" asks, and how.
 type AskOptions struct {
-	Model       string  `toml:"model" about:"who is asked: a model of [models] with path, or policy; required"`
+	Model       string  `toml:"model" about:"who is asked: a model of [models] with path or family, or policy; required"`
 	Context     int     `toml:"context" range:"[2,16777216]" about:"tokens that a question may have with its answer"`
 	MaxTokens   int     `toml:"max_tokens" range:"[1,16777216]" about:"tokens of an answer, at most"`
 	Temperature float64 `toml:"temperature" range:"[0,100]" about:"divides the logits of the draws; 0: the most likely tokens"`
@@ -59,6 +59,11 @@ func (o *AskOptions) Validate() error {
 	return nil
 }
 
+// Asks implements [Asking].
+func (o *AskOptions) Asks() Whom {
+	return Whom{Model: o.Model, Context: o.Context, MaxTokens: o.MaxTokens, Answers: 1, Temperature: o.Temperature}
+}
+
 // Spec implements [Options].
 func (o *AskOptions) Spec() world.Spec { return Ask{AskOptions: *o}.Spec() }
 
@@ -73,9 +78,30 @@ type Ask struct {
 	Answer Answerer
 }
 
+// Asking are options of a tool that asks a model.
+type Asking interface {
+	Options
+	Asks() Whom
+}
+
+// Whom is who is asked, and how.
+type Whom struct {
+	Model       string
+	Context     int // tokens of a question with an answer
+	MaxTokens   int // of an answer
+	Answers     int // to each question
+	Temperature float64
+}
+
+// Said is an answer to a question.
+type Said struct {
+	Text  string // without the end token
+	Ended bool   // no limit cut it off
+}
+
 // Answerer answers questions: equal ones alike. A mistake says what is wrong with the question; an error says that the
 // model cannot be asked.
-type Answerer func(ctx context.Context, question string) (text string, mistake, err error)
+type Answerer func(ctx context.Context, question string) (said []Said, mistake, err error)
 
 // Spec implements [world.Tool].
 func (a Ask) Spec() world.Spec {
@@ -118,9 +144,12 @@ func (a Ask) Call(ctx context.Context, args json.RawMessage) (world.Answer, erro
 	if a.Answer == nil {
 		return world.Answer{}, fmt.Errorf("%w: there is no model to ask", world.ErrUnable)
 	}
-	text, mistake, err := a.Answer(ctx, q.Question)
+	said, mistake, err := a.Answer(ctx, q.Question)
 	if err != nil && !errors.Is(err, context.Cause(ctx)) {
 		err = fmt.Errorf("model %s: %w", a.Model, err)
 	}
-	return answer(text, mistake), err
+	if err != nil || mistake != nil {
+		return answer("", mistake), err
+	}
+	return answer(said[0].Text, nil), nil
 }

@@ -15,14 +15,14 @@ import (
 // mistake of the policy, and a tool without a model cannot be called.
 func TestAsk(t *testing.T) {
 	broken := errors.New("the device is lost")
-	ask := Ask{AskOptions: AskOptions{Model: "expert"}, Answer: func(_ context.Context, q string) (string, error, error) {
+	ask := Ask{AskOptions: AskOptions{Model: "expert"}, Answer: func(_ context.Context, q string) ([]Said, error, error) {
 		switch q {
 		case "long":
-			return "", errors.New("the question has 9 tokens"), nil
+			return nil, errors.New("the question has 9 tokens"), nil
 		case "lost":
-			return "", nil, broken
+			return nil, nil, broken
 		}
-		return "about " + q, nil, nil
+		return []Said{{Text: "about " + q, Ended: true}}, nil, nil
 	}}
 	s, err := ask.Open(t.Context(), verify.Problem{})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestAsk(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := (Ask{Answer: func(ctx context.Context, _ string) (string, error, error) { return "", nil, ctx.Err() }}).Test(ctx); !errors.Is(err, context.Canceled) {
+	if err := (Ask{Answer: func(ctx context.Context, _ string) ([]Said, error, error) { return nil, nil, ctx.Err() }}).Test(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if _, err := (Ask{}).Call(t.Context(), json.RawMessage(`{"question":"cats"}`)); !errors.Is(err, world.ErrUnable) {

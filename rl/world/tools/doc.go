@@ -1,5 +1,7 @@
 // Package tools has the tools of this program, which implement [world.Tool].
 //
+//	ask          a model, or the policy itself
+//	blocks       picks how another model goes on with the answer: it takes whole turns, and is a world
 //	browse       pages with links
 //	calculator   exact arithmetic
 //	files        files of a row, in memory
