@@ -354,11 +354,13 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	}
 	b.config, b.tokenizer, b.folder = f.Config, f.Tokenizer, folder
 	b = b.under(r)
+	if b.begun != "" {
+		b.refersToStart()
+	}
 	switch {
 	case err != nil:
 	case f.Adapter != "" && b.adapter == nil:
-		err = hint.With(fmt.Errorf("%w: model %s is an adapter, but the recipe trains a whole model", lines.ErrInput, b.begun),
-			"add what the adapter has: --set model.lora.rank=R and others; or merge it into its model: rlzero export --format hf --out FOLDER %s", b.begun)
+		err = b.trainsWhole()
 	case f.Adapter != "":
 		err = b.goesOn()
 	case b.tokenizer == nil:
@@ -395,14 +397,43 @@ func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 	return a
 }
 
-// goesOn refuses an adapter to begin with that is not the one that the recipe describes.
-func (b blueprint) goesOn() error {
+// refersToStart has the reference keep the adapter that training goes on with: with the adapter off, the model is not
+// the policy at the beginning of the stage.
+func (b *blueprint) refersToStart() {
+	for i, w := range b.wants {
+		if w.name == referenceName && w.spec == nil {
+			b.wants[i].spec = &recipe.Member{Copy: "policy"}
+		}
+	}
+}
+
+// beginsWith is what the folder of the adapter that training goes on with says of it.
+func (b blueprint) beginsWith() (hf.AdapterConfig, error) {
 	then, tensors, err := hf.OpenAdapter(b.config, b.begun)
 	if err == nil {
 		err = tensors.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+		return then, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return then, nil
+}
+
+// trainsWhole refuses an adapter to begin with where the recipe has none, and says which one it is.
+func (b blueprint) trainsWhole() error {
+	then, err := b.beginsWith()
+	if err != nil {
+		return err
+	}
+	return hint.With(fmt.Errorf("%w: model %s is an adapter, but the recipe trains a whole model", lines.ErrInput, b.begun),
+		"go on with the adapter: --set model.lora.rank=%d --set model.lora.alpha=%v --set model.lora.rslora=%v; or merge it into its model: rlzero export --format hf --out FOLDER %s", then.Rank, then.Alpha, then.RSLoRA, b.begun)
+}
+
+// goesOn refuses an adapter to begin with that is not the one that the recipe describes.
+func (b blueprint) goesOn() error {
+	then, err := b.beginsWith()
+	if err != nil {
+		return err
 	}
 	if then.Saved != nil || then.Ranks != nil || then.Alphas != nil {
 		return hint.With(fmt.Errorf("%w: the adapter %s has modules_to_save, rank_pattern or alpha_pattern; accepted: one that [model.lora] describes", lines.ErrInput, b.begun),

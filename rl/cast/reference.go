@@ -23,8 +23,9 @@ type reference struct {
 	spec   *recipe.Member // nil: it is made only when a stage begins
 }
 
-// openReference opens the reference. Where an adapter is trained it is the policy with the
-// adapter off, which needs no copy of the weights.
+// openReference opens the reference. Where a fresh adapter is trained it is the policy with the
+// adapter off, which needs no copy of the weights; of one that training goes on with, it is an average
+// that does not move.
 func openReference(o opening) (member, error) {
 	if o.adapter != nil {
 		return adapterOff{scoring{scorer: o.policy.trainer.NewScorer(o.policy.Model, true)}}, nil

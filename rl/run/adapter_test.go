@@ -15,7 +15,7 @@ import (
 )
 
 // TestGoesOnWithAdapter: a run whose model is an adapter that another run trained begins with that adapter, over the same model, and
-// ends in the same bytes when it is interrupted. It is not continued once either has changed. Another adapter than
+// ends in the same bytes when it is interrupted; its reference is the policy that it began with. It is not continued once either has changed. Another adapter than
 // [model.lora] describes is refused.
 func TestGoesOnWithAdapter(t *testing.T) {
 	base, first, dir := t.TempDir(), t.TempDir(), t.TempDir()
@@ -32,7 +32,7 @@ func TestGoesOnWithAdapter(t *testing.T) {
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(adapter, name), data, 0o644))
 	}
-	sets := over(adapter, "stage.warm-up.skip=true")
+	sets := over(adapter, "stage.warm-up.skip=true", "stage.rl.algorithm.penalty=kl_k3", "stage.rl.algorithm.beta=0.1", "stage.rl.updates_per_rollout=1")
 
 	c, err := cast.Open(shortRecipe(t, sets...), adapter, tester(t))
 	must(t, err)
@@ -63,6 +63,10 @@ func TestGoesOnWithAdapter(t *testing.T) {
 	if got, want := runFiles(t, dir), runFiles(t, whole); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 		t.Error("an interrupted run has other bytes")
 	}
+	_, step, _ := strings.Cut(runFiles(t, whole)["metrics.jsonl"], `{"step":1,`)
+	if step, _, _ = strings.Cut(step, "\n"); !strings.Contains(step, `"policy/kl_ref":0,`) {
+		t.Errorf("the reference is not the policy that the run began with:\n%s", step)
+	}
 	end, err := store.FindModel(dir, store.TakeLast)
 	must(t, err)
 	if text, err := os.ReadFile(filepath.Join(end.Dir, "adapter_config.json")); err != nil || !strings.Contains(string(text), base) {
@@ -74,7 +78,7 @@ func TestGoesOnWithAdapter(t *testing.T) {
 		{"model.lora.alpha=7", "model.lora.alpha is 7, and the adapter", "--set model.lora.alpha=32"},
 		{"model.lora.rslora=true", "model.lora.rslora is true, and the adapter", "--set model.lora.rslora=false"},
 		{`model.lora.modules=["q_proj"]`, "model.lora.modules means", ""},
-		{"model.lora.rank=0", "is an adapter, but the recipe trains a whole model", "--set model.lora.rank=R"},
+		{"model.lora.rank=0", "is an adapter, but the recipe trains a whole model", "--set model.lora.rank=2 --set model.lora.alpha=32 --set model.lora.rslora=false"},
 	} {
 		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(slices.Clone(sets), wrong.more)...)), Dir: t.TempDir(), Device: tester(t), Show: &trigger{}})
 		if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), wrong.says) || !strings.Contains(strings.Join(hint.All(err), "; "), wrong.hint) {
