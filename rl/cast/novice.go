@@ -106,6 +106,18 @@ func openLearned(o opening, dir string) (member, error) {
 	return nil, err
 }
 
+// Made are the files of a checkpoint that have the weights of models made from random ones: what tools ask, a measured
+// policy needs too.
+func (c *Cast) Made() map[string]func(io.Writer) error {
+	files := map[string]func(io.Writer) error{}
+	for _, m := range c.members {
+		if n, made := m.member.(*novice); made {
+			files[recipe.MemberWeights(n.name)] = tensorFile(n.model.Tensors())
+		}
+	}
+	return files
+}
+
 func (n *novice) begin() error { return n.trainee.trainer.ResetOptimizer() }
 
 func (n *novice) judging() (*model.Model, *hf.Head) { return n.model, nil }

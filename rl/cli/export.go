@@ -166,6 +166,9 @@ func takeMember(f *hf.Folder, dir, name, format string) error {
 	if f.Adapter != "" {
 		return errors.New("the run trains adapters, and only its policy's can be exported")
 	}
+	if own, err := recipe.Load(filepath.Join(dir, "..", "..", recipe.File), nil); err == nil && own.Models[name].Fresh() {
+		return errors.New("it has a shape of its own, and no file beside its weights says which; accepted: one of [models] with copy that a stage trains, or with weights")
+	}
 	ts, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberWeights(name))))
 	if errors.Is(err, fs.ErrNotExist) {
 		return hint.With(fmt.Errorf("%s has no model of that name; accepted: one of [models] with copy that a stage trains, or with weights", dir), "rlzero recipes show RECIPE lists the models of a recipe")

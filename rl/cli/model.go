@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -528,6 +529,7 @@ func evaluate(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
+		o.Folder = found.Dir // models that its run made are asked on both sides
 		before, err := measureModel(c, base.Dir, "", nil, o)
 		if err != nil {
 			return err
@@ -578,7 +580,7 @@ func measureModel(c *cli.Context, dir, adapter string, others *addends, o eval.O
 		full, _, err := run.Members(r)
 		return full, err
 	}
-	o.Folder = dir
+	o.Folder = cmp.Or(o.Folder, dir)
 	o.Note = func(line string) { show.Line("%s", line) }
 	report, err := eval.Model(c.Context, m, o)
 	if err == nil && others != nil {

@@ -672,8 +672,8 @@ func (d decoder) members(r *Recipe) {
 		if m := r.Models[name]; m.Head && m.Path == "" && r.Uses(name) {
 			d.taught(r, name)
 		}
-		if m := r.Models[name]; m.Fresh() && r.Uses(name) && !slices.ContainsFunc(r.Stages, func(st Stage) bool { return st.Learner() == name }) {
-			err := fmt.Errorf("no stage trains %s, and its weights are random", name)
+		if m := r.Models[name]; m.Fresh() && r.Uses(name) && !slices.ContainsFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Learns() && st.Learner() == name }) {
+			err := fmt.Errorf("no stage trains %s, or it is left out, and its weights are random", name)
 			d.Fail(settings.Path{"models", name, "family"}, "models.%s.family: %w", name, hint.With(err, "add a stage of kind sft with trains = \"%s\"", name))
 		}
 		if !r.Uses(name) {

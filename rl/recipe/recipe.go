@@ -553,7 +553,7 @@ type SFT struct {
 	MaxTokens int `toml:"max_tokens" in:"sft,preference" range:"[0,16777216]" unit:"tokens" default_preference:"1024"`
 
 	// share of valid samples at which the learning rate begins to decay; 0: at the first test; 1: only if
-	// all samples are valid
+	// all samples are valid. A model of [models] with family is not tested: its rate is held for hold_steps
 	UntilValid float64 `toml:"until_valid" range:"[0,1]" default:"0.5"`
 
 	// steps between two tests of validity or, with data, of the loss on held-out rows

@@ -139,9 +139,9 @@ func (d decoder) asksModels(r *Recipe) {
 		case !known:
 			problem = hint.With(fmt.Errorf("there is no such model%s", settings.DidYouMean(name, accepted, "")), "a table [models.%s] with path = \"FOLDER\"; a tool ask can ask policy, too", "expert")
 		case name == ReferenceModel:
-			problem = errors.New("the reference is asked for log-probs; accepted: policy, or a model of a name of its own with path")
+			problem = errors.New("the reference is asked for log-probs; accepted: policy, or a model of a name of its own with path or family")
 		case m.URL != "":
-			problem = errors.New("a model behind an address answers judges alone; accepted: policy, or a model of [models] with path")
+			problem = errors.New("a model behind an address answers judges alone; accepted: policy, or a model of [models] with path or family")
 		case m.Path == "" && !m.Fresh():
 			problem = errors.New("evaluations before and after every stage ask it too, while it changes as the run goes on; accepted: policy, or a model of [models] with path or family")
 		case m.Head:
@@ -254,6 +254,17 @@ func (t Task) Vocabulary() []string {
 	return v
 }
 
+// turnsTaken refuses keys about calls where a tool takes whole turns. A resolved recipe has their defaults.
+func (d decoder) turnsTaken(task *Task, at settings.Path) {
+	var usual Task
+	settings.SetDefaults(&usual, "")
+	for key, other := range map[string]bool{"calls": task.Calls != usual.Calls, "max_calls": task.MaxCalls != usual.MaxCalls, "reply_bytes": task.ReplyBytes != usual.ReplyBytes} {
+		if other && task.Blocks() {
+			d.Fail(at.With(key), "%s does not go with blocks, which takes whole turns: leave it out", d.Name(at.With(key)))
+		}
+	}
+}
+
 // tools reads the tools of a task, and refuses what says something of tools where there are none.
 func (d decoder) tools(task *Task, t map[string]any, at settings.Path) {
 	value, there := t["tool"]
@@ -277,6 +288,7 @@ func (d decoder) tools(task *Task, t map[string]any, at settings.Path) {
 	for i, table := range tables {
 		d.tool(task, table, at.With("tool").With(strconv.Itoa(i)))
 	}
+	d.turnsTaken(task, at)
 	if task.Blocks() && len(tables) > 1 {
 		d.Fail(at.With("tool"), "%s: the tool blocks takes whole turns, and none is left for another tool; accepted: blocks alone", d.Name(at.With("tool")))
 	}
@@ -384,7 +396,7 @@ func (d decoder) shown(task *Task, tool Tool, at settings.Path) {
 	case task.Demonstrator() == nil:
 		d.Fail(at, "%s needs a task with demonstrations, which %s does not have: an sft stage on rows imitates calls that stand in their messages", d.Name(at), task.label())
 	case tool.Asks() != nil:
-		d.Fail(at, "%s does not go with ask: there is no model to ask yet where demonstrations are made", d.Name(at))
+		d.Fail(at, "%s does not go with %s: there is no model to ask yet where demonstrations are made", d.Name(at), tool.Tool)
 	case !tool.Spec().Pure:
 		d.Fail(at, "%s needs a tool that is pure, and %s is not: a run that is resumed would call it again for the same demonstrations", d.Name(at), tool.Tool)
 	case tool.Spec().Text == "":

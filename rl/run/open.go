@@ -288,7 +288,7 @@ func (o *opening) logs() (err error) {
 func (o *opening) observers() error {
 	r := o.run
 	r.display = newDisplay(o.Show, o.Verbose)
-	r.standing = &standing{keep: r.parts.Recipe.Checkpoint.KeepBest, folder: r.folder, policy: r.parts.Cast.Policy, stages: r.parts.Recipe.Stages}
+	r.standing = &standing{keep: r.parts.Recipe.Checkpoint.KeepBest, folder: r.folder, policy: r.parts.Cast.Policy, made: r.parts.Cast.Made, stages: r.parts.Recipe.Stages}
 	r.observers = []observer{
 		r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode},
 		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(r.parts.Recipe.Trains()), r.logs.alerts, r.display, r.folder.Dir()}, r.standing,

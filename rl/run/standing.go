@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,7 @@ type standing struct {
 	keep   bool
 	folder *store.Run
 	policy *cast.Policy
+	made   func() map[string]func(io.Writer) error // files of models from random weights that tools may ask; nil: there are none
 	stages []recipe.Stage
 }
 
@@ -125,6 +127,9 @@ func (s *standing) save(now *Evaluation) error {
 	files, err := s.policy.Folder()
 	if err != nil {
 		return err
+	}
+	if s.made != nil {
+		maps.Copy(files, s.made())
 	}
 	files[bestOutcomes] = func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(record.HeldOut{Step: now.Step, Stage: now.Stage, Samples: now.Samples, Problems: now.outcomes})

@@ -52,7 +52,7 @@ func (o *AskOptions) Validate() error {
 	}
 	switch {
 	case o.Model == "":
-		return &settings.Error{Key: "model", Problem: "is missing; accepted: policy, or a model of [models] with path"}
+		return &settings.Error{Key: "model", Problem: "is missing; accepted: policy, or a model of [models] with path or family"}
 	case o.MaxTokens >= o.Context:
 		return &settings.Error{Key: "max_tokens", Problem: fmt.Sprintf("= %d leaves a question no room; accepted: less than context = %d", o.MaxTokens, o.Context)}
 	}

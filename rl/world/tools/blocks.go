@@ -34,8 +34,8 @@ func init() {
     12+7-5-3:   2   8:0:1   1   3:0:2   3   5:0:2   2   5:8:3   4   and the model has written 12+7=19-5=14-3=11
 
 A turn is the number of a block in the option blocks, from 1 on; what is behind the number is not read. The
-tool takes whole turns, of one token each where the recipe says no more, so it stands alone in a task. The keys
-calls, max_calls and reply_bytes say nothing of it.
+tool takes whole turns, of one token each where the recipe says no more, so it stands alone in a task, and the
+keys calls, max_calls and reply_bytes do not go with it.
 
     step     the model goes on with a step
     debate   it goes on with the step that most of its draws begin with
