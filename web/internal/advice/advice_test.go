@@ -24,6 +24,7 @@ func TestOnPage(t *testing.T) {
 		"task.name = \"x\" is not known; did you mean gcd? (rlzero tasks lists them all)":                                                               "task.name = \"x\" is not known; did you mean gcd?",
 		"unknown recipe \"x\"; rlzero recipes lists them all":                                                                                           "unknown recipe \"x\"",
 		"imitate such rows: rlzero train sft-chat --set model.path=DIR --set task.data=rows.jsonl":                                                      "imitate such rows with the recipe sft-chat, from the command line",
+		"merge it into its model: rlzero export --format hf --out FOLDER mine":                                                                          "merge it into its model with rlzero export, from the command line",
 		"rlzero devices lists the devices":                                                                                                              "",
 		"give name = \"NAME\" (rlzero tasks lists them), or data = \"FILE\"":                                                                            "give name = \"NAME\", or data = \"FILE\"",
 		"if it is a judge, rlzero judge runs/x --failed shows answers that cannot be read":                                                              "if it is a judge, judgements.jsonl has its answers",
