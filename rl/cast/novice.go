@@ -25,6 +25,7 @@ type novice struct {
 	model   *model.Model
 	trainee *Trainee
 	name    string
+	asked   bool // tools ask it
 }
 
 // noviceInit is the first stream of random numbers of novices: those before it are of the policy and of its adapter.
@@ -81,7 +82,7 @@ func openNovice(o opening) (member, error) {
 		m.Close()
 		return nil, err
 	}
-	return &novice{scoring{scorer: t.NewScorer(m, false)}, m, &Trainee{trainer: t}, o.name}, nil
+	return &novice{scoring{scorer: t.NewScorer(m, false)}, m, &Trainee{trainer: t}, o.name, o.recipe.Task.AskRoom(o.name) > 0}, nil
 }
 
 // openLearned opens a model that a run made from random weights as a checkpoint of it has it, beside the policy in the
@@ -106,12 +107,12 @@ func openLearned(o opening, dir string) (member, error) {
 	return nil, err
 }
 
-// Made are the files of a checkpoint that have the weights of models made from random ones: what tools ask, a measured
-// policy needs too.
+// Made are the files of a checkpoint that have the weights of models made from random ones that tools ask: a policy that is
+// measured needs them too.
 func (c *Cast) Made() map[string]func(io.Writer) error {
 	files := map[string]func(io.Writer) error{}
 	for _, m := range c.members {
-		if n, made := m.member.(*novice); made {
+		if n, made := m.member.(*novice); made && n.asked {
 			files[recipe.MemberWeights(n.name)] = tensorFile(n.model.Tensors())
 		}
 	}

@@ -62,7 +62,13 @@ func TestModelfile(t *testing.T) {
 // TestExportMember: a model that a stage trained is exported in place of the policy, with its head, and
 // reads the same; what is not there and what a format cannot hold is refused.
 func TestExportMember(t *testing.T) {
-	dir := fixtures.ChatModel(t)
+	run := t.TempDir()
+	dir := filepath.Join(run, "checkpoints", "step-000001")
+	const text = "base = \"countdown-tiny\"\n[models.shaped]\nfamily = \"llama\"\nlayers = 1\nwidth = 8\nheads = 1\nmlp = 8\n" +
+		"[[stage]]\nname = \"warm-up\"\ntrains = \"shaped\"\n[[stage]]\nname = \"rl\"\n[stage.algorithm]\npenalty = \"0*shaped\"\n"
+	if err := errors.Join(os.Mkdir(filepath.Dir(dir), 0o755), os.Rename(fixtures.ChatModel(t), dir), os.WriteFile(filepath.Join(run, recipe.File), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	f, err := hf.ReadFolder(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +102,7 @@ func TestExportMember(t *testing.T) {
 	}
 	write(recipe.MemberWeights("rm"), tensors)
 	write(recipe.MemberWeights("teacher"), tensors)
+	write(recipe.MemberWeights("shaped"), tensors) // whose shape might be the policy's
 	want, err := tensors[0].Data()
 	if err := errors.Join(err, f.Tensors.Close()); err != nil {
 		t.Fatal(err)
@@ -107,6 +114,7 @@ func TestExportMember(t *testing.T) {
 		{"rm", "hf", ""},
 		{"teacher", "hf", ""},
 		{"rm", "gguf", "--member rm: it has a head, which --format gguf cannot hold; accepted: hf"},
+		{"shaped", "hf", "--member shaped: it has a shape of its own, and no file beside its weights says which; accepted: one of [models] with copy"},
 		{"judge", "hf", "--member judge: " + dir + " has no model of that name; accepted: one of [models] with copy that a stage trains"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")

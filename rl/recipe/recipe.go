@@ -98,8 +98,8 @@ type Model struct {
 
 // Shape is the architecture of a model that is made from random weights.
 type Shape struct {
-	// architecture of a new model, such as qwen3 or llama; one of [models] has the policy's tokens, is kept in
-	// f32, and learns in stages of kind sft
+	// architecture of a new model, such as qwen3 or llama. In a table of [models]: the model has the policy's
+	// tokens, is kept in f32, and learns in stages of kind sft
 	Family string `toml:"family"`
 
 	// transformer blocks

@@ -258,8 +258,8 @@ func (t Task) Vocabulary() []string {
 func (d decoder) turnsTaken(task *Task, at settings.Path) {
 	var usual Task
 	settings.SetDefaults(&usual, "")
-	for key, other := range map[string]bool{"calls": task.Calls != usual.Calls, "max_calls": task.MaxCalls != usual.MaxCalls, "reply_bytes": task.ReplyBytes != usual.ReplyBytes} {
-		if other && task.Blocks() {
+	for i, other := range []bool{task.Calls != usual.Calls, task.MaxCalls != usual.MaxCalls, task.ReplyBytes != usual.ReplyBytes} {
+		if key := toolKeys[i]; other && task.Blocks() {
 			d.Fail(at.With(key), "%s does not go with blocks, which takes whole turns: leave it out", d.Name(at.With(key)))
 		}
 	}

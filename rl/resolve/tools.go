@@ -65,18 +65,13 @@ func (o *Opened) Asking(who func(tools.Whom) (tools.Answerer, error)) (*Opened, 
 	var err error
 	for i, t := range out.Tools {
 		out.Tools[i] = world.Changed(t, func(t world.Tool) world.Tool {
-			if err != nil {
+			a, asks := t.(tools.Questioner)
+			if !asks || err != nil {
 				return t
 			}
-			switch a := t.(type) {
-			case tools.Ask:
-				a.Answer, err = who(a.Asks())
-				return a
-			case tools.Blocks:
-				a.Answer, err = who(a.Asks())
-				return a
-			}
-			return t
+			var answer tools.Answerer
+			answer, err = who(a.Asks())
+			return a.Answered(answer)
 		})
 	}
 	return &out, err

@@ -215,6 +215,15 @@ func TestNavigated(t *testing.T) {
 	if report.NotScored > 0 {
 		t.Errorf("%d completions are not scored", report.NotScored)
 	}
+	found, err := store.FindModel(dir, store.TakeBest)
+	must(t, err)
+	best, err := cast.OpenModel(dev, found.Dir, "", hf.Dtype(""), hf.Dtype(""))
+	must(t, err)
+	defer best.Close()
+	o.Folder = found.Dir
+	if _, err := eval.Model(t.Context(), best, o); err != nil {
+		t.Errorf("the best model: %v", err)
+	}
 	o.Folder = t.TempDir()
 	if _, err := eval.Model(t.Context(), m, o); err == nil || !strings.Contains(err.Error(), "the model writer is made in a run, and a checkpoint has its weights") {
 		t.Errorf("without its weights: %v", err)

@@ -21,9 +21,9 @@ func init() {
     <ask>What is the capital of France?</ask>   Paris
 
 It asks a model of [models] that has a path, whose tokenizer may differ from the policy's, or one from random
-weights that stages train, or policy: the policy as it is in this step. The model reads the question alone, as a message of the user where it has a
-chat template. It answers by its most likely tokens, or with a temperature by draws whose random numbers
-follow from the question and the seed of the run. So equal questions have equal answers while its weights
+weights that stages train, or policy: the policy as it is in this step. The model reads the question alone, as
+a message of the user where it has a chat template. It answers by its most likely tokens, or with a
+temperature by draws whose random numbers follow from the question and the seed of the run. So equal questions have equal answers while its weights
 are the same, and nothing has to be kept for a run that is resumed. The argument is question. A mistake is
 a question without a word, one that the model cannot read, and one for which context has no room.
 
@@ -59,8 +59,14 @@ func (o *AskOptions) Validate() error {
 	return nil
 }
 
+// Answered implements [Questioner].
+func (a Ask) Answered(by Answerer) world.Tool {
+	a.Answer = by
+	return a
+}
+
 // Asks implements [Asking].
-func (o *AskOptions) Asks() Whom {
+func (o AskOptions) Asks() Whom {
 	return Whom{Model: o.Model, Context: o.Context, MaxTokens: o.MaxTokens, Answers: 1, Temperature: o.Temperature}
 }
 
@@ -82,6 +88,13 @@ type Ask struct {
 type Asking interface {
 	Options
 	Asks() Whom
+}
+
+// Questioner is a tool that asks a model.
+type Questioner interface {
+	world.Tool
+	Asks() Whom
+	Answered(by Answerer) world.Tool // the tool, whose questions are answered
 }
 
 // Whom is who is asked, and how.

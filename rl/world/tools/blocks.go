@@ -33,7 +33,7 @@ func init() {
 
     12+7-5-3:   2   8:0:1   1   3:0:2   3   5:0:2   2   5:8:3   4   and the model has written 12+7=19-5=14-3=11
 
-A turn is the number of a block in the option blocks, from 1 on; what is behind the number is not read. The
+A turn is the number of a block in the option blocks, from 1 on; what follows the number is not read. The
 tool takes whole turns, of one token each where the recipe says no more, so it stands alone in a task, and the
 keys calls, max_calls and reply_bytes do not go with it.
 
@@ -51,12 +51,12 @@ draws while the model's weights are the same, and nothing has to be kept for a r
 that the model cannot read, or for which context has no room, stays as it is.
 
 After each turn the policy reads three numbers, which are what the model thinks of its solution: how many of
-the draws at the last step begin with that step (all, where there is none); how many of those that go on
-from here write nothing more; and the number of steps so far.
+the draws before the last step begin with that step (all, where there is none); how many of those after it
+write nothing more; and the number of steps so far.
 
-The reward of a turn is what it changes of the share of draws that the task judges right, as a process reward
-model scores steps (arXiv 2312.08935), and at the end it is the task's score less that share. So the rewards
-of an episode add up to its score less the share of the model's own answers that are right. Facts of a
+The reward of a turn is what it changes of the share of draws that the task judges right, with which
+Math-Shepherd labels steps (arXiv 2312.08935). At the end it is the task's score less that share. So the
+rewards of an episode add up to its score less the share of the model's own answers that are right. Facts of a
 turn: turn.worth, the share after it; turn.agree and turn.done, the first two numbers after it, as shares of
 the draws; turn.block, the number of the block; 0: the turn has none, and nothing changes.
 
@@ -107,8 +107,14 @@ func (o *BlocksOptions) Validate() error {
 	return nil
 }
 
+// Answered implements [Questioner].
+func (b Blocks) Answered(by Answerer) world.Tool {
+	b.Answer = by
+	return b
+}
+
 // Asks implements [Asking].
-func (o *BlocksOptions) Asks() Whom {
+func (o BlocksOptions) Asks() Whom {
 	return Whom{Model: o.Model, Context: o.Context, MaxTokens: o.MaxTokens, Answers: o.Draws, Temperature: o.Temperature}
 }
 
