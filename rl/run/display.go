@@ -114,8 +114,11 @@ func (d *display) rate(tokens int) string {
 		return ""
 	}
 	rate := float64(d.tokens) / took.Seconds()
-	if rate >= 1e4 {
+	switch {
+	case rate >= 1e4:
 		return fmt.Sprintf("%.0fk tok/s", rate/1e3)
+	case rate >= 10:
+		return fmt.Sprintf("%.0f tok/s", rate)
 	}
-	return fmt.Sprintf("%.0f tok/s", rate)
+	return fmt.Sprintf("%.2g tok/s", rate)
 }

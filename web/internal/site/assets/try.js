@@ -6,7 +6,7 @@
 if (!location.hash) history.replaceState(null, "", "#/");
 
 R.about = null; // what the program says of itself: {version, device, driver, gpu, presets, small}
-const speeds = (r) => [["sampling", "rollout/tokens_per_s"], ["training", "train/tokens_per_s"]].map(([what, name]) => [what, R.median(r.series(name).y.slice(-9))]).filter(([, v]) => R.finite(v)).map(([what, v]) => `${what} ${Math.round(v).toLocaleString("en")} tokens/s`).join(", ");
+const speeds = (r) => [["sampling", "rollout/tokens_per_s"], ["training", "train/tokens_per_s"]].map(([what, name]) => [what, R.median(r.series(name).y.slice(-9))]).filter(([, v]) => R.finite(v)).map(([what, v]) => `${what} ${R.number(v)} tokens/s`).join(", ");
 const button = (text, onclick, more) => R.h("button", { type: "button", onclick, ...more }, text);
 const complaint = (e) => [e.message, ...(e.hints || [])].join("\n");
 
