@@ -65,6 +65,19 @@ func (k catalogue) checkFile(name string) error {
 	return k.check(name)
 }
 
+// meant adds to an error about a run or a model which entry of a catalogue has its name, if no file or folder has.
+func meant(err error, name string) error {
+	if _, none := os.Stat(name); none == nil {
+		return err
+	}
+	for _, k := range catalogues {
+		if slices.Contains(k.names(), name) {
+			return hint.With(err, "%s is a %s: rlzero %s show %s", name, k.kind, k.command, name)
+		}
+	}
+	return err
+}
+
 // shown are the names that "rlzero COMMAND show" takes.
 func shown(command string) []string {
 	for _, k := range catalogues {

@@ -13,7 +13,6 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/fit"
-	"github.com/rlzero/rlzero/rl/store"
 )
 
 func fitCommand() *cli.Command {
@@ -95,8 +94,7 @@ func runFit(c *cli.Context) error {
 // configOf reads the config of a model, or of only a config.json, and says what stands for it in a recipe.
 func configOf(c *cli.Context, path string) (string, hf.Config, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() || filepath.Ext(path) != ".json" {
-		found, err := store.FindModel(path, "")
-		warn(c, found.Warnings)
+		found, err := findQuietly(c, path, "")
 		if err != nil {
 			return "", hf.Config{}, err
 		}

@@ -231,12 +231,18 @@ func findModel(c *cli.Context, path string) (store.Found, error) {
 }
 
 func findCheckpoint(c *cli.Context, path, checkpoint string) (store.Found, error) {
-	found, err := store.FindModel(path, checkpoint)
-	warn(c, found.Warnings)
+	found, err := findQuietly(c, path, checkpoint)
 	if found.Note != "" {
 		fmt.Fprintln(c.App.ErrWriter, terminal.Message(found.Note))
 	}
 	return found, err
+}
+
+// findQuietly is findCheckpoint for those who say themselves which model of a run it is.
+func findQuietly(c *cli.Context, path, checkpoint string) (store.Found, error) {
+	found, err := store.FindModel(path, checkpoint)
+	warn(c, found.Warnings)
+	return found, meant(err, path)
 }
 
 // openModel opens the device and loads MODEL onto it, with the adapter of --adapter.
@@ -457,7 +463,7 @@ func evaluate(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			_, err := store.FindModel(args[0], "")
+			_, err := findQuietly(c, args[0], "")
 			return err
 		}
 		if task != "" {

@@ -20,7 +20,6 @@ import (
 	"github.com/rlzero/rlzero/model/hf"
 	receipts "github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/serve"
-	"github.com/rlzero/rlzero/rl/store"
 )
 
 func serveCommand() *cli.Command {
@@ -177,8 +176,7 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 // servedFolder is the folder or file of MODEL, and what is to be said about it.
 func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
 	tellSum(c, path)
-	found, err := store.FindModel(path, c.String(checkpointFlag.Name))
-	warn(c, found.Warnings)
+	found, err := findQuietly(c, path, c.String(checkpointFlag.Name))
 	if err != nil || found.Note == "" {
 		return found.Dir, "", err
 	}
