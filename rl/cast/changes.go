@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
@@ -17,7 +18,40 @@ type Set []string
 
 // String is the set as flags of a command line.
 func (s Set) String() string {
-	return "--set " + strings.Join(s, " --set ")
+	var words []string
+	for _, set := range s {
+		words = append(words, "--set "+terminal.ShellWord(set))
+	}
+	return strings.Join(words, " ")
+}
+
+// ModelOf are the changes with which another recipe trains the model of a recipe as that one does: whole or by an
+// adapter, in the same storage.
+func ModelOf(r *recipe.Recipe) Set {
+	s := Set{"model.path=" + r.Model.Path}
+	if d := hf.Dtype(r.Model.Dtype); d != hf.F32 {
+		s = append(s, "model.dtype="+string(d))
+	}
+	if a := adapterOf(r, ""); a != nil {
+		s = append(s, describing(*a)...)
+	}
+	return s
+}
+
+// describing are the keys of an adapter that [model.lora] can describe.
+func describing(a hf.AdapterConfig) Set {
+	s := Set{fmt.Sprintf("model.lora.rank=%d", a.Rank), fmt.Sprintf("model.lora.alpha=%v", a.Alpha)}
+	if a.RSLoRA {
+		s = append(s, "model.lora.rslora=true")
+	}
+	if a.Targets != nil {
+		s = append(s, describesModules(a.Targets))
+	}
+	return s
+}
+
+func describesModules(targets []string) string {
+	return `model.lora.modules=["` + strings.Join(targets, `", "`) + `"]`
 }
 
 // ladder is what can be done about one thing, each rung in place of the one before it,

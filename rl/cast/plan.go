@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
@@ -426,7 +425,7 @@ func (b blueprint) trainsWhole() error {
 		return err
 	}
 	return hint.With(fmt.Errorf("%w: model %s is an adapter, but the recipe trains a whole model", lines.ErrInput, b.begun),
-		"go on with the adapter: --set model.lora.rank=%d --set model.lora.alpha=%v --set model.lora.rslora=%v; or merge it into its model: rlzero export --format hf --out FOLDER %s", then.Rank, then.Alpha, then.RSLoRA, b.begun)
+		"go on with the adapter: %s; or merge it into its model: rlzero export --format hf --out FOLDER %s", describing(then), b.begun)
 }
 
 // goesOn refuses an adapter to begin with that is not the one that the recipe describes.
@@ -458,8 +457,8 @@ func (b blueprint) goesOn() error {
 	means, err := now.Tensors(b.config)
 	if err == nil && !slices.EqualFunc(has, means, func(x, y hf.TensorSpec) bool { return x.Name == y.Name }) {
 		err = fmt.Errorf("model.lora.modules means %d matrices, and the adapter %s, which training goes on with, has others, %d", len(means), b.begun, len(has))
-		if advice := then.Targets; advice != nil {
-			err = hint.With(err, "--set 'model.lora.modules=[\"%s\"]'", strings.Join(advice, `", "`))
+		if then.Targets != nil {
+			err = hint.With(err, "%s", Set{describesModules(then.Targets)})
 		}
 	}
 	if err != nil {

@@ -81,7 +81,7 @@ func TestGoesOnWithAdapter(t *testing.T) {
 		{"model.lora.alpha=7", "model.lora.alpha is 7, and the adapter", "--set model.lora.alpha=32"},
 		{"model.lora.rslora=true", "model.lora.rslora is true, and the adapter", "--set model.lora.rslora=false"},
 		{`model.lora.modules=["q_proj"]`, "model.lora.modules means", ""},
-		{"model.lora.rank=0", "is an adapter, but the recipe trains a whole model", "--set model.lora.rank=2 --set model.lora.alpha=32 --set model.lora.rslora=false"},
+		{"model.lora.rank=0", "is an adapter, but the recipe trains a whole model", "go on with the adapter: --set model.lora.rank=2 --set model.lora.alpha=32; or"},
 	} {
 		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(slices.Clone(sets), wrong.more)...)), Dir: t.TempDir(), Device: tester(t), Show: &trigger{}})
 		if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), wrong.says) || !strings.Contains(strings.Join(hint.All(err), "; "), wrong.hint) {

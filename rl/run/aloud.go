@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -160,7 +161,11 @@ func imitateFirst(full *recipe.Recipe) string {
 	if full.Model.Path == "" {
 		return "imitate right answers first: a stage with kind = \"sft\" before this one"
 	}
-	return fmt.Sprintf("imitate right answers first: rlzero train sft-chat --set model.path=%s --set task.data=FILE, then train on from that run", terminal.ShellWord(full.Model.Path))
+	set := cast.ModelOf(full)
+	if full.Model.LoRA.Rank > 0 {
+		set = append(set, "stage.sft.optimizer.lr=1e-4") // ten times that of the recipe, which is for a whole model (https://thinkingmachines.ai/blog/lora/)
+	}
+	return fmt.Sprintf("imitate right answers first, then train on from that run (--set model.path=RUN): rlzero train sft-chat %s", append(set, "task.data=FILE"))
 }
 
 // easier says how to come to easier problems.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func TestReading(t *testing.T) {
 		{"none right in a world of others", played, evaluated(rollout.EOS, both(wrong), both(wrong)), dead,
 			[]string{"rlzero train sft-chat", "easier problems, or replies that help more: those of maze.py", "a prompt that says how to answer", "longer answers"}},
 		{"cut off", data, evaluated(rollout.Length, both(wrong), both(unread)), dead,
-			[]string{"4 of 4 are cut off at 512 tokens; --set stage.rl.sampling.max_completion_tokens=2048", "rlzero train sft-chat --set model.path='", "easier rows", "another verifier"}},
+			[]string{"4 of 4 are cut off at 512 tokens; --set stage.rl.sampling.max_completion_tokens=2048", "rlzero train sft-chat --set 'model.path=", "easier rows", "another verifier"}},
 		{"without an answer", data, evaluated(rollout.EOS, both(unread), [2]verify.Verdict{unread, wrong}), dead,
 			[]string{"the most common verdict (3 of 4) is like this one: no number stands in it", "sft-chat", "easier rows", "0 of 4 are cut off"}},
 		{"what differs is quoted", data, evaluated(rollout.EOS, [2]verify.Verdict{quoted("7+1"), quoted("7+2")}, [2]verify.Verdict{quoted(`"`), wrong}), dead,
@@ -80,6 +81,42 @@ func TestReading(t *testing.T) {
 			if !strings.Contains(got[2+i], fmt.Sprintf("  %d. ", i+1)) || !strings.Contains(got[2+i], want) {
 				t.Errorf("%s: %d: %q, want %q in it", c.name, i+1, got[2+i], want)
 			}
+		}
+	}
+}
+
+// TestImitateFirst: what a run advises trains what the run trains, from where the run began, at a rate for an adapter if it
+// is one.
+func TestImitateFirst(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "rows.jsonl")
+	must(t, os.WriteFile(rows, []byte(`{"prompt":"2+2","answer":"4"}`), 0o644))
+	imitation, err := recipe.Load("sft-chat", []string{"task.data=" + rows})
+	must(t, err)
+	for _, sets := range [][]string{
+		{"model.lora.rank=0"},
+		{"model.lora.rank=0", "model.dtype=bf16"},
+		{},
+		{"model.lora.alpha=7.5", "model.lora.rslora=true", `model.lora.modules=["q_proj", "v_proj"]`, "model.dtype=q4_0"},
+	} {
+		r, err := recipe.Load("lora-math", append([]string{"model.path=runs/before", "task.data=" + rows}, sets...))
+		must(t, err)
+		advice := imitateFirst(r)
+		words, command, _ := strings.Cut(advice, "): ")
+		flags := strings.Split(strings.ReplaceAll(command, "FILE", rows), " --set ")
+		for i := range flags {
+			flags[i] = strings.Trim(flags[i], `'`)
+		}
+		advised, err := recipe.Load("sft-chat", flags[1:])
+		if err != nil || flags[0] != "rlzero train sft-chat" || words != "imitate right answers first, then train on from that run (--set model.path=RUN" {
+			t.Errorf("%q: %q: %v", sets, advice, err)
+			continue
+		}
+		rate := imitation.Stages[0].Optimizer.LR
+		if r.Model.LoRA.Rank > 0 {
+			rate *= 10
+		}
+		if got := advised.Stages[0].Optimizer.LR; !reflect.DeepEqual(advised.Model, r.Model) || got != rate {
+			t.Errorf("%q: %q trains %+v at a rate of %v, want %+v at %v", sets, advice, advised.Model, got, r.Model, rate)
 		}
 	}
 }

@@ -14,7 +14,7 @@ var rules = []struct {
 	{regexp.MustCompile(`choose another folder with --run`), "load this page again"},
 	{regexp.MustCompile(`or name that model, and this folder with --adapter`), "or drop the files of both together"},
 	{regexp.MustCompile(` by rlzero; fetch it from the Hugging Face hub first: .*`), ": drop the files of a small model here"},
-	{regexp.MustCompile(`: rlzero train (dpo-lora|sft-chat) --set model\.path=.*`), " with the recipe $1, from the command line"},
+	{regexp.MustCompile(`: rlzero train (dpo-lora|sft-chat) --set .*`), " with the recipe $1, from the command line"},
 	{regexp.MustCompile(`: rlzero export --format hf --out FOLDER \S+`), " with rlzero export, from the command line"},
 	{regexp.MustCompile(`rlzero judge \S+ --failed shows answers that cannot be read`), "judgements.jsonl has its answers"},
 	// Two changes of one line.
