@@ -357,11 +357,14 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 		b.refersToStart()
 	}
 	switch {
-	case err != nil:
-	case f.Adapter != "" && b.adapter == nil:
+	case err != nil || b.begun == "":
+	case b.adapter == nil:
 		err = b.trainsWhole()
-	case f.Adapter != "":
+	default:
 		err = b.goesOn()
+	}
+	switch {
+	case err != nil:
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
 	default:

@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 )
@@ -107,6 +109,44 @@ sampling.max_completion_tokens = 4
 	_, err = chatRun(t, cut, start, data, text, true)
 	must(t, err)
 	sameRun(t, runFiles(t, cut), runFiles(t, base))
+}
+
+// TestChatAdapter: turns end as the template of an adapter's model ends them, also where training goes on with an adapter
+// whose folder does not say so, as those of others do not.
+func TestChatAdapter(t *testing.T) {
+	start, adapter := chatModel(t), t.TempDir()
+	data := filepath.Join(t.TempDir(), "rows.jsonl")
+	var rows strings.Builder
+	for i := range 64 {
+		fmt.Fprintf(&rows, `{"messages":[{"role":"user","content":"say %d"},{"role":"assistant","content":"%d"}]}`+"\n", i, i)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	const text = `model.path = %q
+model.lora.rank = 1
+task.data = "rows.jsonl"
+[[stage]]
+kind = "sft"
+batch_size = 2
+max_tokens = 80
+hold_steps = 1
+decay_steps = 1
+`
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err := chatRun(t, dir, start, data, text, false)
+	must(t, err)
+	dirs := checkpointDirs(t, dir)
+	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors"} {
+		file, err := os.ReadFile(filepath.Join(dirs[len(dirs)-1], name))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(adapter, name), file, 0o644))
+	}
+	r, err := recipe.Load(filepath.Join(filepath.Dir(data), "recipe.toml"), []string{"model.path=" + adapter})
+	must(t, err)
+	for _, folder := range []string{start, adapter} {
+		if _, ends, err := cast.Tokenizer(r, folder); err != nil || !slices.Equal(ends, []int{257, 6}) {
+			t.Errorf("%s: turns end with %v, %v", folder, ends, err)
+		}
+	}
 }
 
 // TestRewrittenTurns: with history = "template" a chat model, whose template leaves the beginnings of earlier turns out and
