@@ -660,3 +660,35 @@ func TestFolds(t *testing.T) {
 		t.Errorf("a step has the rows %+v", got)
 	}
 }
+
+// TestShort: the axes of a run of three steps have all of them, and the command that a group names writes a prompt as
+// the run did, with the recipe's system message.
+func TestShort(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sums")
+	made(t, dir, "sums", "task", 1, 3, 0.5)
+	recipe, err := os.ReadFile(filepath.Join(dir, "recipe.toml"))
+	must(t, err)
+	for system, flags := range map[string]string{
+		"":                                 " --prompt ",
+		"system = \"Be \\\"brief\\\".\"\n": " --chat --system 'Be \"brief\".' --prompt ",
+		"system = \"\"\"\nTwo\n\"lines\\\"\"\"\"\n": " --chat --system 'Two\n\"lines\"' --prompt ",
+		"form = \"chat\"\nsystem = \"\"\n":          " --chat --prompt ",
+	} {
+		write(t, dir, "recipe.toml", strings.Replace(string(recipe), "[task]\n", "[task]\n"+system, 1))
+		runs, err := Open(dir)
+		must(t, err)
+		data, err := runs.File(Room)
+		must(t, err)
+		b := opened(t, data, "window.shownHash === '#/run/sums/now'")
+		var labels []string
+		b.Eval("[...document.querySelectorAll('main svg.chart')[0].querySelectorAll('text[text-anchor=middle]')].map((e) => e.textContent)", &labels)
+		if want := []string{"0", "1", "2", "3"}; !slices.Equal(labels, want) {
+			t.Errorf("the first axis has %q, want %q", labels, want)
+		}
+		visit(b, "#/run/sums/completions?step=3&group=1")
+		if got := text(b, "main .note:last-of-type code"); !strings.Contains(got, flags) {
+			t.Errorf("%q: the command is %q, want it with %q", system, got, flags)
+		}
+		quiet(t, b, "the group")
+	}
+}

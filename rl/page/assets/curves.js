@@ -134,7 +134,7 @@ function options(name, width, out, axis, params, spec) {
     cursor: { sync: { key: sync.key, setSeries: false }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: false }, y: { distr: spec.log ? 3 : 1, range: (_, lo, hi) => { const y = R.range([lo, hi], spec.share, spec.log); return [y.lo, y.hi]; } } },
     axes: [
-      { stroke: colour("--soft"), font, grid: { show: false }, ticks, size: 24, splits: (u, _, lo, hi) => R.ticks(lo, hi, u.width / 90).filter((v) => v % 1 === 0), values: (_, v) => v.map(axisText) },
+      { stroke: colour("--soft"), font, grid: { show: false }, ticks, size: 24, splits: (u, _, lo, hi) => R.wholeTicks(lo, hi, u.width / 90), values: (_, v) => v.map(axisText) },
       { stroke: colour("--soft"), font, grid, ticks, size: 56, splits: (_, i, lo, hi) => (spec.log ? R.logTicks(lo, hi) : R.ticks(lo, hi, 4)), values: (_, v) => v.map((t) => (t == null ? "" : R.tick(t, spec.share))) },
     ],
     series,

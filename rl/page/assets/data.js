@@ -314,7 +314,15 @@ function recipeFacts(text) {
   }
   f.control = f.stages.some((s) => /\brandom\b|^one$/.test(s.reward || ""));
   f.title = f.name || f.about.split(/[:,]/)[0];
+  f.system = systemOf(text);
+  f.chat = f.system !== "" || f.keys.get("task.form") === '"chat"';
   return f;
+}
+
+// systemOf is the system message of a recipe, which may have several lines.
+function systemOf(text) {
+  const m = /^system = (?:"""\n([^]*?)"""|"(.*)")$/m.exec(text);
+  return m ? (m[1] ?? m[2]).replace(/\\(u[0-9A-F]{4}|.)/g, (_, c) => (c.length > 1 ? String.fromCharCode(parseInt(c.slice(1), 16)) : c)) : "";
 }
 
 // start loads all runs and follows them; changed draws those that are new or have changed, and

@@ -106,8 +106,7 @@ function plot(wanted, width, height) {
     svg.append(R.h("path", { class: "grid", d: `M${box.x0} ${py(v)}H${box.x1}` }), R.h("text", { x: box.x0 - 7, y: py(v) + 4, "text-anchor": "end" }, tick(v)));
   }
   svg.append(R.h("path", { class: "axis", d: `M${box.x0} ${box.y1}H${box.x1}` }));
-  for (const v of R.ticks(from, to, (box.x1 - box.x0) / (GLYPH * Math.round(to).toLocaleString("en").length + 30))) {
-    if (v % 1) continue;
+  for (const v of R.wholeTicks(from, to, (box.x1 - box.x0) / (GLYPH * Math.round(to).toLocaleString("en").length + 30))) {
     svg.append(R.h("text", { x: px(v), y: box.y1 + 16, "text-anchor": "middle" }, v.toLocaleString("en")));
   }
   for (const m of spec.marks || []) svg.append(R.h("path", { class: "mark " + m.cls, d: `M${px(m.x)} ${box.y0}V${box.y1}` }, R.h("title", {}, m.label)));

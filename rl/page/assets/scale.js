@@ -10,6 +10,9 @@ R.ticks = function (lo, hi, n) {
   return out;
 };
 
+// wholeTicks are ticks for what is counted, such as steps.
+R.wholeTicks = (lo, hi, n) => R.ticks(lo, hi, Math.min(n, hi - lo)).filter((v) => v % 1 === 0);
+
 // tick is the text of a value on an axis.
 R.tick = (v, share) => (share ? R.number(Math.round(1e6 * v) / 1e4) + " %" : R.number(v));
 
