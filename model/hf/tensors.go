@@ -162,11 +162,11 @@ func (a AdapterConfig) Tensors(c Config) ([]TensorSpec, error) {
 	has := strings.Join(slices.Compact(ends), ", ")
 	for _, end := range a.Targets {
 		if !slices.ContainsFunc(modules, func(m string) bool { return endsIn(m, end) }) {
-			return nil, fmt.Errorf("target_modules: the model has no module %s; it has %s", end, has)
+			return nil, fmt.Errorf("the model has no module %s; it has %s", end, has)
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("target_modules: %q matches no module of the model; it has %s", a.Pattern, has)
+		return nil, fmt.Errorf("%q matches no module of the model; it has %s", a.Pattern, has)
 	}
 	return list, nil
 }

@@ -340,8 +340,11 @@ func Tokenizer(r *recipe.Recipe, folder string) (tok *text.Tokenizer, eos []int,
 // dimensions it names. A model that cannot read or end a text is refused.
 func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	if folder == "" {
-		b, err = fresh(r)
-		return b.under(r), err
+		if b, err = fresh(r); err == nil {
+			b = b.under(r)
+			err = b.hasModules()
+		}
+		return b, err
 	}
 	f, err := hf.ReadFolder(folder)
 	if err != nil {
@@ -355,6 +358,9 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	b = b.under(r)
 	if b.begun != "" {
 		b.refersToStart()
+	}
+	if err == nil {
+		err = b.hasModules()
 	}
 	switch {
 	case err != nil || b.begun == "":
@@ -397,6 +403,17 @@ func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 		a.Targets = l.Modules
 	}
 	return a
+}
+
+// hasModules refuses modules of the recipe that the model has not.
+func (b blueprint) hasModules() error {
+	if b.adapter == nil {
+		return nil
+	}
+	if _, err := b.adapter.Tensors(b.config); err != nil {
+		return fmt.Errorf("%w: model.lora.modules: %w", lines.ErrInput, err)
+	}
+	return nil
 }
 
 // refersToStart has the reference keep the adapter that training goes on with: with the adapter off, the model is not

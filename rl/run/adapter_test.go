@@ -81,6 +81,7 @@ func TestGoesOnWithAdapter(t *testing.T) {
 		{"model.lora.alpha=7", "model.lora.alpha is 7, and the adapter", "--set model.lora.alpha=32"},
 		{"model.lora.rslora=true", "model.lora.rslora is true, and the adapter", "--set model.lora.rslora=false"},
 		{`model.lora.modules=["q_proj"]`, "model.lora.modules means", ""},
+		{`model.lora.modules=["query"]`, "model.lora.modules: the model has no module query; it has down_proj", ""},
 		{"model.lora.rank=0", "is an adapter, but the recipe trains a whole model", "go on with the adapter: --set model.lora.rank=2 --set model.lora.alpha=32; or"},
 	} {
 		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(slices.Clone(sets), wrong.more)...)), Dir: t.TempDir(), Device: tester(t), Show: &trigger{}})
@@ -112,5 +113,9 @@ func TestGoesOnWithAdapter(t *testing.T) {
 		must(t, os.WriteFile(file, other, 0o644))
 		again(what)
 		must(t, os.WriteFile(file, data, 0o644))
+	}
+	must(t, os.Remove(filepath.Join(model.Dir, "tokenizer.json")))
+	if _, err := cast.Open(shortRecipe(t, sets...), adapter, tester(t)); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "has no tokenizer.json") {
+		t.Errorf("the model below the adapter has no tokenizer: %v", err)
 	}
 }
