@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
@@ -377,6 +379,9 @@ func (list overrides) MarshalJSON() ([]byte, error) {
 // readAdapterConfig reads the adapter_config.json of a PEFT folder.
 func readAdapterConfig(path string) (AdapterConfig, error) {
 	data, err := jsonfile.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return AdapterConfig{}, hint.With(fmt.Errorf("%s has no %s", filepath.Dir(path), adapterConfigFile), "give a PEFT folder, such as a checkpoint of a run that trained an adapter")
+	}
 	if err != nil {
 		return AdapterConfig{}, err
 	}
@@ -397,7 +402,7 @@ func OpenAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
 	}
 	want, err := cfg.Tensors(c)
 	if err != nil {
-		return cfg, nil, fmt.Errorf("%s: %w", path, err)
+		return cfg, nil, fmt.Errorf("%s: target_modules: %w", path, err)
 	}
 	ts, err := OpenTensorFile(filepath.Join(dir, adapterFile))
 	if err != nil {

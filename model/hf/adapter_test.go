@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
@@ -154,6 +155,15 @@ func TestAdapterNamesModel(t *testing.T) {
 		if got := keys["base_model_name_or_path"]; got != c.want || len(notes) != c.notes {
 			t.Errorf("%+v: named %v, notes %q", c, got, notes)
 		}
+	}
+}
+
+// TestNoAdapter: a folder that is none of PEFT, such as that of a run, is refused with what to give.
+func TestNoAdapter(t *testing.T) {
+	dir := t.TempDir()
+	_, _, err := OpenAdapter(Config{}, dir)
+	if err == nil || err.Error() != dir+" has no adapter_config.json" || !strings.Contains(strings.Join(hint.All(err), ""), "a checkpoint of a run") {
+		t.Errorf("%v, hints %q", err, hint.All(err))
 	}
 }
 
