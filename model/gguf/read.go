@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Bounds of what a header may claim.
@@ -163,7 +164,11 @@ func (f *File) place(header, size int64) error {
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		if t.offset < 0 || t.offset%alignment != 0 || t.offset > size-data || t.size > size-data-t.offset {
-			return fmt.Errorf("tensor %s: %d bytes from byte %d of the data on; accepted: a multiple of %d inside the file, which has %d bytes of data", t.Name, t.size, t.offset, alignment, max(0, size-data))
+			err := fmt.Errorf("tensor %s: %d bytes from byte %d of the data on; accepted: a multiple of %d inside the file, which has %d bytes of data", t.Name, t.size, t.offset, alignment, max(0, size-data))
+			if t.offset >= 0 && t.offset%alignment == 0 {
+				err = hint.With(err, "the file seems to be cut off: copy or download it again")
+			}
+			return err
 		}
 		t.offset += data
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // TestSamples: files that gguf-py wrote have its metadata and tensors.
@@ -180,6 +181,9 @@ func TestRefuses(t *testing.T) {
 		f, err := Parse(bytes.NewReader(c.data), int64(len(c.data)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; want %q", c.name, f, err, c.want)
+		}
+		if cut := len(hint.All(err)) > 0; cut != (c.name == "cut") {
+			t.Errorf("%s: hints %q", c.name, hint.All(err))
 		}
 	}
 }

@@ -276,7 +276,11 @@ func parseTensor(raw json.RawMessage, dataSize int64) (storedTensor, error) {
 		return storedTensor{}, fmt.Errorf("found dtype %q, accepted: F32, BF16, F16", e.Dtype)
 	}
 	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > dataSize {
-		return storedTensor{}, fmt.Errorf("found data_offsets %v, accepted: [begin, end] within the file's %d bytes of data", e.Offsets, dataSize)
+		err := fmt.Errorf("found data_offsets %v, accepted: [begin, end] within the file's %d bytes of data", e.Offsets, dataSize)
+		if len(e.Offsets) == 2 && 0 <= e.Offsets[0] && e.Offsets[0] <= e.Offsets[1] {
+			err = hint.With(err, "the file seems to be cut off: copy or download it again")
+		}
+		return storedTensor{}, err
 	}
 	t := storedTensor{dtype: e.Dtype, offset: e.Offsets[0], size: e.Offsets[1] - e.Offsets[0], shape: make([]int, len(e.Shape))}
 	bytes, overflow := uint64(width), false

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
 )
 
@@ -191,6 +192,7 @@ func TestSafetensorsRefused(t *testing.T) {
 		{"size that overflows", stored(entry(`"dtype":"F32","shape":[4294967295,4294967295,4294967295],"data_offsets":[0,4]`), 0, 0, 0, 0), "tensor w: shape"},
 		{"three offsets", stored(entry(`"dtype":"F32","shape":[1],"data_offsets":[0,4,8]`), 0, 0, 0, 0), "data_offsets [0 4 8]"},
 		{"end before begin", stored(entry(`"dtype":"F32","shape":[1],"data_offsets":[4,0]`), 0, 0, 0, 0), "data_offsets [4 0]"},
+		{"cut", stored(entry(`"dtype":"F32","shape":[2],"data_offsets":[0,8]`), 0, 0, 0, 0), "within the file's 4 bytes of data"},
 		{"integers", stored(entry(`"dtype":"I64","shape":[1],"data_offsets":[0,8]`), 0, 0, 0, 0, 0, 0, 0, 0), `dtype "I64", accepted: F32, BF16, F16`},
 		{"hole", stored(entry(`"dtype":"F16","shape":[1],"data_offsets":[2,4]`), 0, 0, 0, 0), "2 bytes between the header and tensor w"},
 		{"infinite", stored(entry(`"dtype":"F16","shape":[2],"data_offsets":[0,4]`), 0, 0, 0, 0x7c), "tensor w: found an infinite value at element 1"},
@@ -201,6 +203,9 @@ func TestSafetensorsRefused(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), WeightsFile) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+		if cut := len(hint.All(err)) > 0; cut != (c.name == "cut") {
+			t.Errorf("%s: hints %q", c.name, hint.All(err))
 		}
 	}
 }
