@@ -40,7 +40,7 @@
 // arithmetic, {{range seq n}} repeats text, {{group}} is the linear workgroup
 // index. A kernel whose name ends in _bf16, _q8_0 or _q4_0 runs the body of the one
 // without, and a * after the name of a kernel in a declaration stands for all of its
-// storages: {{bits "b"}} is the size of an element of binding b, {{bf16 "b"}} and
+// storages, a _* for those that are not f32: {{bits "b"}} is the size of an element of binding b, {{bf16 "b"}} and
 // {{blocks "b"}} tell what it is, {{wide "b"}} is the type of 8 elements, {{wideblock "b"}}
 // that of the 32 of a block, {{eight "b"}} names the function that takes 8 apart. On TL a
 // binding comes with a function that loads an element: a_at(i) is a[i], and for 8 elements a

@@ -214,18 +214,19 @@ func TestDeclarations(t *testing.T) {
 	if v := list[1]; v.ID != "add.T0" || v.Tile != [3]int{1, 1, 1} || v.body != "add T0" || !v.Linear {
 		t.Errorf("read %+v", v)
 	}
-	list, err = parseVariants(fstest.MapFS{"a.wgsl": {Data: []byte("//variant matmul_nn* T0 use=body texels=a eights=b\n")}})
+	list, err = parseVariants(fstest.MapFS{"a.wgsl": {Data: []byte("//variant matmul_nn* T0 use=body texels=a eights=b\n//variant matmul_nt_* TL use=body\n")}})
 	var ids []string
 	for _, v := range list {
 		ids = append(ids, fmt.Sprint(v.ID, v.Texels))
 	}
-	if want := []string{"matmul_nn.T0[4 4 0]", "matmul_nn_bf16.T0[4 4 0]", "matmul_nn_q8_0.T0[4 2 1 0]", "matmul_nn_q4_0.T0[4 1 1 0]"}; err != nil || !slices.Equal(ids, want) {
+	if want := []string{"matmul_nn.T0[4 4 0]", "matmul_nn_bf16.T0[4 4 0]", "matmul_nn_q8_0.T0[4 2 1 0]", "matmul_nn_q4_0.T0[4 1 1 0]", "matmul_nt_bf16.TL[]", "matmul_nt_q8_0.TL[]", "matmul_nt_q4_0.TL[]"}; err != nil || !slices.Equal(ids, want) {
 		t.Errorf("a declaration for all storages gives %v, %v", ids, err)
 	}
 	for line, want := range map[string]string{
 		"add":                               "a.wgsl:1: a variant line has a kernel and a tier",
 		"sub TL":                            `unknown kernel "sub"`,
 		"sub* TL":                           `unknown kernel "sub"`,
+		"add_* TL":                          `unknown kernel "add_*"`,
 		"add T7":                            `unknown tier "T7"; accepted: TL, T0, T1, T2, T2x8`,
 		"add TL tile=0":                     "tile=0: 0 is less than 1",
 		"add TL tile=1,1,1,1":               "4 numbers, at most 3",

@@ -62,6 +62,12 @@
 // of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
 // 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
 //
+// NT of a few rows, f32, 16 columns a tile and not 32, as a core does not follow 32 rows of b that lie apart ahead of
+// their use: times of 32 columns = 1, in turns, by CPU time, quiet EPYC, 24 matrices of 3072x576 one after the other:
+// 1 row 0.58 (8 columns 0.69, 64 1.05), 2 rows 0.67, 4 rows 0.8, 8 rows 0.94, 16 rows 1.06, 32 rows 1.16. bf16 and
+// blocks, which read less: 1 row 1.06 to 1.2, 8 rows 1.25. With that, lanes of shuffles constant 0.97 to 1.0 (8 rows),
+// two and four rows in turns 0.95: left out.
+//
 // a and b as texel buffers, two quiet cores of an EPYC with AVX2 alone: NT 512^3 10.1 to 38.8
 // GFLOP/s, 1024^3 9.5 to 37.3 (docs/why/devices.md). Tiles were not tried anew with them.
 //
@@ -80,15 +86,23 @@
 // over lanes for each load, and of texels, lp_bld_gather.c: no loop); the T0 tile is the usual register tiling, as in
 // https://siboehm.com/articles/22/CUDA-MMM.
 //
-//variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b
-//variant matmul_nt* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b
-//variant matmul_nt* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b
-//variant matmul_nt* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b
+//variant matmul_nt TL r1 tile=16,1 max=0,1 use=nt_lanes rows=1 cols=2 texels=a+b
+//variant matmul_nt_* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b
+//variant matmul_nt TL r2 tile=16,2 max=0,2 use=nt_lanes rows=2 cols=2 texels=a+b
+//variant matmul_nt_* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b
+//variant matmul_nt TL r4 tile=16,4 max=0,4 use=nt_lanes rows=4 cols=2 texels=a+b
+//variant matmul_nt_* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b
+//variant matmul_nt TL r8 tile=16,8 max=0,8 use=nt_lanes rows=8 cols=2 texels=a+b
+//variant matmul_nt_* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b
 //variant matmul_nt* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b
-//variant matmul_nt_residual* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=r
-//variant matmul_nt_residual* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=r
-//variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=r
-//variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b+r
+//variant matmul_nt_residual TL r1 tile=16,1 max=0,1 use=nt_lanes rows=1 cols=2 texels=a+b words=r
+//variant matmul_nt_residual_* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4 texels=a+b words=r
+//variant matmul_nt_residual TL r2 tile=16,2 max=0,2 use=nt_lanes rows=2 cols=2 texels=a+b words=r
+//variant matmul_nt_residual_* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4 texels=a+b words=r
+//variant matmul_nt_residual TL r4 tile=16,4 max=0,4 use=nt_lanes rows=4 cols=2 texels=a+b words=r
+//variant matmul_nt_residual_* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4 texels=a+b words=r
+//variant matmul_nt_residual TL r8 tile=16,8 max=0,8 use=nt_lanes rows=8 cols=2 texels=a+b+r
+//variant matmul_nt_residual_* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4 texels=a+b+r
 //variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4 texels=a+b+r
 //variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8 texels=a eights=b
 //variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4 texels=a eights=b

@@ -53,17 +53,24 @@ func parseVariants(files fs.FS) ([]Variant, error) {
 }
 
 // inStorages are the words of a declaration for each storage of a kernel, if a * after
-// its name asks for them.
+// its name asks for them, or for each but f32, if _* does.
 func inStorages(words []string) [][]string {
 	if len(words) == 0 || !strings.HasSuffix(words[0], "*") {
 		return [][]string{words}
 	}
-	name := strings.TrimSuffix(words[0], "*")
-	list := [][]string{slices.Concat([]string{name}, words[1:])}
+	name, packed := strings.CutSuffix(words[0], "_*")
+	var list [][]string
+	if !packed {
+		name = strings.TrimSuffix(name, "*")
+		list = append(list, slices.Concat([]string{name}, words[1:]))
+	}
 	for _, s := range storages {
 		if slices.Contains(s.of, name) {
 			list = append(list, slices.Concat([]string{name + s.suffix}, words[1:]))
 		}
+	}
+	if list == nil { // a name that parseVariant refuses
+		return [][]string{words}
 	}
 	return list
 }
