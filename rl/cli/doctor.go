@@ -18,9 +18,9 @@ run at learning rate 0, which must not change the weights; and two equal runs, w
 write equal bytes. Failed checks come first, each with what to do about it.
 
 --draws RUN checks the completions of a run instead. It draws each one again, from its prompt
-and its random numbers, with the weights of the run's checkpoints: the completions of the step
-after each checkpoint, and of the evaluation at it. A completion that differs is named by its
-line and the first token that differs.
+and its random numbers, with the weights of the run's checkpoints and of its best model: the
+completions of the step after each, and of the evaluation at it. A completion that differs is
+named by its line and the first token that differs.
 
 Examples:
    rlzero doctor

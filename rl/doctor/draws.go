@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -39,7 +40,8 @@ const (
 // Draws checks the completions in the logs of the run in dir: each is drawn again on dev
 // with the weights, the prompt and the random numbers that it was drawn with, what was
 // recorded being the draft. Those of a step are checked if the checkpoint of the step
-// before is there, those of an evaluation if the one of its step is.
+// before is there, those of an evaluation if the one of its step is; of the best model likewise,
+// where no checkpoint has its weights.
 func Draws(ctx context.Context, dir string, dev gpu.Device, o Options) (*Report, error) {
 	kept, err := store.List(store.OS(), dir)
 	if err != nil {
@@ -51,19 +53,21 @@ func Draws(ctx context.Context, dir string, dev gpu.Device, o Options) (*Report,
 	}
 	d := &redraw{run: dir, recipe: rec, dev: dev, report: newReport(o.Version)}
 	d.report.about(dev.Caps())
+	all, err := d.snapshots(kept)
+	if err != nil {
+		return nil, err
+	}
 	show := progress.New(o.Show)
 	defer show.End()
-	show.Begin("checkpoints", 0, len(kept))
-	for i, c := range kept {
-		if c.Err != nil {
-			d.report.LeftOut = append(d.report.LeftOut, fmt.Sprintf("completions drawn with %s, as the checkpoint is damaged: %v", c.Name, c.Err))
-		} else if err := d.checkpoint(ctx, c.Name, c.Checkpoint.Dir()); err != nil {
+	show.Begin("checkpoints", 0, len(all))
+	for i, s := range all {
+		if err := d.snapshot(ctx, s); err != nil {
 			if ctx.Err() != nil {
 				err = run.ErrInterrupted
 			}
 			return nil, err
 		}
-		show.Step(i+1, c.Name)
+		show.Step(i+1, s.name)
 	}
 	if d.sittings == 0 {
 		return nil, hint.With(fmt.Errorf("%w: run %s has no checkpoint whose weights drew one of the logged completions", lines.ErrInput, dir),
@@ -81,12 +85,66 @@ type redraw struct {
 	sittings int // checked
 }
 
-// checkpoint checks what was drawn with the weights of a checkpoint.
-func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
-	state, err := run.ReadState(dir)
-	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+// snapshot is a checkpoint, or the best model.
+type snapshot struct {
+	name, dir string
+	state     run.State // of the run when it was made
+	best      bool      // it is the best model, which has the policy alone
+}
+
+// snapshots are those that the run has kept and that are whole, in the order of their steps.
+func (d *redraw) snapshots(kept []store.Listed) ([]snapshot, error) {
+	var all []snapshot
+	for _, c := range kept {
+		if c.Err != nil {
+			d.report.LeftOut = append(d.report.LeftOut, fmt.Sprintf("completions drawn with %s, as the checkpoint is damaged: %v", c.Name, c.Err))
+			continue
+		}
+		state, err := run.ReadState(c.Checkpoint.Dir())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+		}
+		all = append(all, snapshot{c.Name, c.Checkpoint.Dir(), state, false})
 	}
+	best, err := store.BestModel(store.OS(), d.run)
+	if err != nil {
+		d.report.LeftOut = append(d.report.LeftOut, fmt.Sprintf("completions drawn with the best model: %v", err))
+	}
+	if best == nil || len(all) == 0 {
+		return all, nil
+	}
+	at, there := slices.BinarySearchFunc(all, best.Step(), func(s snapshot, step int) int { return cmp.Compare(s.state.At.Total, step) })
+	if there {
+		return all, nil
+	}
+	state := all[0].state // for what the run has throughout, such as its device
+	if state.At, err = position(d.run, d.recipe, best.Step()); err != nil {
+		return nil, err
+	}
+	return slices.Insert(all, at, snapshot{"the best model, that of step " + strconv.Itoa(best.Step()), best.Dir(), state, true}), nil
+}
+
+// position is where a run was after a step within a stage, by its metrics.
+func position(dir string, r *recipe.Recipe, step int) (train.Position, error) {
+	at, stage, first, there := train.Position{Total: step}, "", 1, false
+	err := record.Raw(filepath.Join(dir, record.MetricsFile), func(_ int, line []byte) error {
+		n, of, ok := record.Head(line)
+		if !ok || n == 0 || there { // 0: an evaluation
+			return nil
+		}
+		if there = n > step; of != stage {
+			stage, first = of, n
+		}
+		return nil
+	})
+	at.Stage = max(0, slices.IndexFunc(r.Stages, func(st recipe.Stage) bool { return st.Name == stage }))
+	at.Step = step + 1 - first
+	return at, err
+}
+
+// snapshot checks what was drawn with the weights of one.
+func (d *redraw) snapshot(ctx context.Context, from snapshot) error {
+	dir, state := from.dir, from.state
 	all, err := sittingsOf(d.run, dir, d.recipe, state)
 	if err != nil || len(all) == 0 {
 		return err
@@ -111,12 +169,16 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 	s := &cast.Sampler{Engine: e, Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(d.recipe.Seed) }}
 	who := recipe.PolicyModel
 	for _, sit := range all {
+		by := sit.drawer(d.recipe, state)
+		if from.best && by != recipe.PolicyModel {
+			continue
+		}
 		d.sittings++
-		if by := sit.drawer(d.recipe, state); d.recipe.Models[by].Logits != "" {
+		if d.recipe.Models[by].Logits != "" {
 			d.report.add(sit.name, "not drawn again: "+by+" is a sum of the logits of several models", nil, "")
 			continue
 		}
-		if by := sit.drawer(d.recipe, state); by != who {
+		if by != who {
 			if err := cast.Take(m, dir, by); err != nil {
 				return fmt.Errorf("%w: %w", lines.ErrInput, err)
 			}
@@ -126,7 +188,7 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 		if err != nil {
 			return err
 		}
-		d.report.add(sit.name, found+", drawn again with the weights of "+name, differs, fmt.Sprintf("rlzero receipt %s finds changed files, and rlzero doctor finds a device that computes wrongly; if the run was made on another device or driver, check it there",
+		d.report.add(sit.name, found+", drawn again with the weights of "+from.name, differs, fmt.Sprintf("rlzero receipt %s finds changed files, and rlzero doctor finds a device that computes wrongly; if the run was made on another device or driver, check it there",
 			terminal.ShellWord(d.run)))
 	}
 	return nil

@@ -189,6 +189,34 @@ func TestDraws(t *testing.T) {
 		t.Errorf("a damaged checkpoint: %+v", r)
 	}
 	restore()
+
+	best := filepath.Join(dir, "best")
+	if err := os.RemoveAll(best); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(best, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "checkpoints", "step-000009"), filepath.Join(best, "step-000009")); err != nil {
+		t.Fatal(err)
+	}
+	r = draws(t, dir)
+	if names = nil; !r.OK {
+		t.Errorf("with the best model: %+v", r)
+	}
+	for _, c := range r.Checks {
+		names = append(names, c.Name)
+		if c.Name == "step 10" && !strings.HasSuffix(c.Detail, "weights of the best model, that of step 9") {
+			t.Errorf("step 10: %s", c.Detail)
+		}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("with the best model, checks %q, want %q", names, want)
+	}
+	edit(t, filepath.Join(best, "step-000009", "model.safetensors"), `(?s)..$`, "xx")
+	if r := draws(t, dir); !r.OK || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "completions drawn with the best model: ") {
+		t.Errorf("a damaged best model: %+v", r)
+	}
 }
 
 // TestDrawsAdapter: checkpoints of a run that trains an adapter hold it alone.
@@ -335,6 +363,7 @@ steps = 2
 prompts_per_step = 2
 group_size = 2
 checkpoint_every = 1
+optimizer.lr = 0.0
 sampling.max_completion_tokens = 5
 `, filepath.ToSlash(start)), nil)
 	if err != nil {
@@ -351,8 +380,14 @@ sampling.max_completion_tokens = 5
 	if err := os.Remove(data); err != nil {
 		t.Fatal(err)
 	}
-	if r := draws(t, dir); !r.OK || len(r.Checks) < 3 {
-		t.Errorf("%+v", r)
+	r := draws(t, dir)
+	var names []string
+	for _, c := range r.Checks {
+		names = append(names, c.Name)
+	}
+	// No checkpoint has the weights that the run began with, but the best model, as nothing was better.
+	if want := []string{"this device", "step 1", "evaluation before rl", "step 2", "evaluation after rl"}; !r.OK || !slices.Equal(names, want) {
+		t.Errorf("checks %q, want %q: %+v", names, want, r)
 	}
 	log := filepath.Join(dir, "completions.jsonl")
 	text, err := os.ReadFile(log)
