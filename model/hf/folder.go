@@ -152,7 +152,8 @@ func (f *Folder) findBase() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: base_model_name_or_path: found %q, accepted: the folder of the model that the adapter belongs to; or name that model, and this folder with --adapter", path, cfg.Base)
+	err = fmt.Errorf("%s: base_model_name_or_path: found %q, where there is no model; accepted: the folder or GGUF file of the model that the adapter belongs to", path, cfg.Base)
+	return hint.With(err, "put that model there, or give it as MODEL with --adapter %s", f.Adapter)
 }
 
 const configFile = "config.json"

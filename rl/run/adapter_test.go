@@ -97,22 +97,28 @@ func TestGoesOnWithAdapter(t *testing.T) {
 		t.Errorf("other modules: %v, hints %q, want %q", err, hint.All(err), advice)
 	}
 
-	again := func(what string) {
+	again := func(says, advice string) {
+		t.Helper()
 		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: changed, Resume: true, Device: tester(t), Show: &trigger{}})
-		if err == nil || !strings.Contains(err.Error(), "has changed since") {
-			t.Errorf("%s has changed: %v", what, err)
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(strings.Join(hint.All(err), "; "), advice) {
+			t.Errorf("%v, hints %q; want %s, and %s", err, hint.All(err), says, advice)
 		}
 	}
 	model, err := store.FindModel(base, store.TakeLast)
 	must(t, err)
-	for what, file := range map[string]string{"the adapter": filepath.Join(adapter, "adapter_model.safetensors"), "its model": filepath.Join(model.Dir, "model.safetensors")} {
+	for file, says := range map[string]string{filepath.Join(adapter, "adapter_model.safetensors"): adapter + " has changed since", filepath.Join(model.Dir, "model.safetensors"): "whose model.safetensors has changed since"} {
 		data, err := os.ReadFile(file)
 		must(t, err)
 		other := slices.Clone(data)
 		other[len(other)-1] ^= 1
 		must(t, os.WriteFile(file, other, 0o644))
-		again(what)
+		again(says, "restore the model")
 		must(t, os.WriteFile(file, data, 0o644))
+	}
+	for path, says := range map[string]string{adapter: "model " + adapter + ": no such file", model.Dir: "base_model_name_or_path: found \"" + model.Dir + "\", where there is no model"} {
+		must(t, os.Rename(path, path+" moved"))
+		again(says, "put ") // it back there
+		must(t, os.Rename(path+" moved", path))
 	}
 	must(t, os.Remove(filepath.Join(model.Dir, "tokenizer.json")))
 	if _, err := cast.Open(shortRecipe(t, sets...), adapter, tester(t)); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "has no tokenizer.json") {

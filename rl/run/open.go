@@ -88,7 +88,7 @@ func (r *run) close() {
 
 // models opens the models of the recipe.
 func (o *opening) models() error {
-	found, err := modelOf(o.Opened.Recipe)
+	found, err := modelOf(o.Opened.Recipe, o.Resume)
 	if err != nil {
 		return err
 	}

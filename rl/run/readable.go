@@ -19,14 +19,17 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// modelOf is the model behind a recipe's model.path; the zero value: random weights.
-func modelOf(r *recipe.Recipe) (store.Found, error) {
+// modelOf is the model behind a recipe's model.path; the zero value: random weights. A run that goes on
+// keeps its recipe, which cannot name another.
+func modelOf(r *recipe.Recipe, resumed bool) (store.Found, error) {
 	if r.Model.Path == "" {
 		return store.Found{}, nil
 	}
 	found, err := store.FindModel(r.Model.Path, "")
 	advice := "name the folder of your model with --set model.path=FOLDER"
-	if near := store.NearModel(r.Model.Path); near != "" {
+	if resumed {
+		advice = "a run goes on with the model that it began with: put it back there"
+	} else if near := store.NearModel(r.Model.Path); near != "" {
 		advice = "--set model.path=" + terminal.ShellWord(near)
 	}
 	return found, hint.With(err, "%s", advice)
@@ -59,7 +62,7 @@ func Members(r *recipe.Recipe) (full *recipe.Recipe, notes []string, err error) 
 
 // Found is [Members] of a recipe, and where its policy begins; "": random weights.
 func Found(r *recipe.Recipe) (full *recipe.Recipe, policy string, err error) {
-	found, err := modelOf(r)
+	found, err := modelOf(r, false)
 	if err != nil {
 		return nil, "", err
 	}
@@ -73,7 +76,7 @@ func Found(r *recipe.Recipe) (full *recipe.Recipe, policy string, err error) {
 // what a run says before its first step, and a line for each stage where
 // micro_batch_tokens changes the results.
 func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err error) {
-	found, err := modelOf(o.Recipe)
+	found, err := modelOf(o.Recipe, false)
 	if err != nil {
 		return plan, nil, err
 	}

@@ -76,8 +76,12 @@ func unchanged(then, now *receipt.Origin, dir string) error {
 	if now != nil && slices.Equal(then.Files, now.Files) {
 		return nil
 	}
-	return hint.With(fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes",
-		lines.ErrInput, dir, then.Folder), "restore the model, or start a new run in another folder")
+	which := "which"
+	if i := slices.IndexFunc(then.Files, func(f receipt.Hash) bool { return now != nil && !slices.Contains(now.Files, f) }); i >= 0 {
+		which = "whose " + then.Files[i].Name
+	}
+	return hint.With(fmt.Errorf("%w: run %s started from the model in %s, %s has changed since: the run would not come to the same bytes",
+		lines.ErrInput, dir, then.Folder, which), "restore the model, or start a new run in another folder")
 }
 
 // origins are what models of [models], and an adapter that training goes on with, were read from, by their names.

@@ -12,7 +12,7 @@ var rules = []struct {
 	{regexp.MustCompile(`continue (that run )?with --resume`), "press Continue"},
 	{regexp.MustCompile(`[,;] (or )?choose another (device with --device( \([^)]*\))?|folder with --run)`), ""},
 	{regexp.MustCompile(`choose another folder with --run`), "load this page again"},
-	{regexp.MustCompile(`or name that model, and this folder with --adapter`), "or drop the files of both together"},
+	{regexp.MustCompile(`put that model there, or give it as MODEL with --adapter \S+`), "drop the files of that model too"},
 	{regexp.MustCompile(` by rlzero; fetch it from the Hugging Face hub first: .*`), ": drop the files of a small model here"},
 	{regexp.MustCompile(`: rlzero train (dpo-lora|sft-chat) --set .*`), " with the recipe $1, from the command line"},
 	{regexp.MustCompile(`: rlzero export --format hf --out FOLDER \S+`), " with rlzero export, from the command line"},
