@@ -13,9 +13,9 @@
 // they would only say so again.
 //
 // [Draws] checks the completions in the logs of a run. It draws each again with the weights of the
-// run's checkpoints, and takes the recorded text as the draft (see package sample). Logs have
-// texts, so texts are compared. A tokenizer that can read a text in several ways costs time but
-// changes no result.
+// run's checkpoints and of its best model, and takes the recorded text as the draft (see package
+// sample). Logs have texts, so texts are compared. A tokenizer that can read a text in several ways
+// costs time but changes no result.
 //
 // Bounds are absolute, or shares of a computed error bound (package oracle). Log-probs are in nats.
 // Runs use a temporary folder of a few megabytes.
