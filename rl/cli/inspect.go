@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/infer"
-	"github.com/rlzero/rlzero/rl/store"
 )
 
 func inspectCommand() *cli.Command {
@@ -61,8 +60,7 @@ func inspectTokens(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	found, err := store.FindText(c.String("model"))
-	warn(c, found.Warnings)
+	found, err := findText(c, c.String("model"))
 	if err != nil {
 		return err
 	}

@@ -245,6 +245,13 @@ func findQuietly(c *cli.Context, path, checkpoint string) (store.Found, error) {
 	return found, meant(err, path)
 }
 
+// findText is findQuietly for commands that need no weights.
+func findText(c *cli.Context, path string) (store.Found, error) {
+	found, err := store.FindText(path)
+	warn(c, found.Warnings)
+	return found, meant(err, path)
+}
+
 // openModel opens the device and loads MODEL onto it, with the adapter of --adapter.
 func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	found, err := findModel(c, path)

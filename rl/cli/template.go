@@ -18,7 +18,6 @@ import (
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/model/text/template"
 	"github.com/rlzero/rlzero/rl/chat"
-	"github.com/rlzero/rlzero/rl/store"
 )
 
 const templateHelp = `Reads {"messages":[...]} lines and writes {"text":"..."}, or {"error":"..."} where the template fails
@@ -97,8 +96,7 @@ func openChat(c *cli.Context) (*text.Chat, error) {
 		}
 		return chat, nil
 	}
-	found, err := store.FindText(model)
-	warn(c, found.Warnings)
+	found, err := findText(c, model)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +115,7 @@ func probeTemplate(c *cli.Context) error {
 	if c.String("model") == "" || c.IsSet("in") {
 		return hint.With(usagef("--probe needs --model DIR, and no --in"), "DIR is a model, a run or a checkpoint with a chat template and a tokenizer.json")
 	}
-	found, err := store.FindText(c.String("model"))
-	warn(c, found.Warnings)
+	found, err := findText(c, c.String("model"))
 	if err != nil {
 		return err
 	}

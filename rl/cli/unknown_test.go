@@ -25,7 +25,7 @@ func TestUnknown(t *testing.T) {
 		{"show nosuch", noFolder}, {"watch nosuch", noFolder}, {"report nosuch", noFolder}, {"receipt nosuch", noFolder},
 		{"page nosuch", noFolder}, {"train --resume --run nosuch", noFolder}, {"export nosuch --format csv --out x", noFolder},
 		{"show sft-chat", recipe}, {"watch sft-chat", recipe}, {"rows sft-chat", recipe}, {"doctor --draws sft-chat", recipe}, {"audit sft-chat", recipe},
-		{"eval sft-chat", recipe}, {"sample sft-chat", recipe}, {"chat sft-chat", recipe}, {"fit sft-chat", recipe}, {"serve sft-chat", recipe},
+		{"eval sft-chat", recipe}, {"sample sft-chat", recipe}, {"chat sft-chat", recipe}, {"fit sft-chat", recipe}, {"serve sft-chat", recipe}, {"inspect template --model sft-chat", recipe},
 		{"watch chain_sum", "rlzero: hint: chain_sum is a task: rlzero tasks show chain_sum\n"},
 		{"audit nosuch", "rlzero: error: nosuch: there is no such run or file\n"},
 		{"train countdown-tiny --dry-run --run " + file, "run " + file + " is a file\nrlzero: hint: give the folder of the run\n"},
