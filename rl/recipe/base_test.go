@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -66,6 +67,26 @@ func TestBaseFaults(t *testing.T) {
 		_, err := Parse("mine.toml", c.text, []string{c.set})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %s: %v\nwant %s", c.text, c.set, err, c.want)
+		}
+	}
+}
+
+// TestBaseModel: another model in place of that of the base goes on with its adapter and its storage, as one that an
+// override names does, and not with its shape.
+func TestBaseModel(t *testing.T) {
+	for text, want := range map[string]string{
+		"base = \"lora-math\"\n[model]\npath = \"/mine\"":                            `{"/mine" 0 16 32}`,
+		"base = \"lora-math\"\n[model]\npath = \"/mine\"\nlora = {rank = 4}":         `{"/mine" 0 4 32}`,
+		"base = \"countdown-tiny\"\n[model]\npath = \"/mine\"\nlora = {alpha = 8.0}": `{"/mine" 0 0 8}`,
+	} {
+		r, err := Parse("mine.toml", text, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		m := r.Model
+		if got := fmt.Sprintf("{%q %d %d %v}", m.Path, m.Width, m.LoRA.Rank, m.LoRA.Alpha); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -132,6 +132,9 @@ func (d decoder) base() {
 		return
 	}
 	delete(below.Tree(), "expect") // what another recipe should show
+	if model, _ := d.Tree()["model"].(map[string]any); model["path"] != nil {
+		keepOf(Model{Path: "x"}, below.Tree()["model"])
+	}
 	d.Over(below, func(at []string, table map[string]any) bool {
 		name := strings.Join(at, ".")
 		if len(at) == 2 && at[0] == "models" {
@@ -142,9 +145,19 @@ func (d decoder) base() {
 	d.Tree()["base"] = ""
 }
 
+// keepOf keeps the keys of a table that go with what stands in its place.
+func keepOf(of settings.Variant, table any) {
+	keys, _ := table.(map[string]any)
+	for _, f := range settings.Fields(of) {
+		if !f.Of(of.Variant()) {
+			delete(keys, f.Key)
+		}
+	}
+}
+
 // kindKeys are the keys that say what a table is. One that has such a key does not go on from
-// that of the base.
-var kindKeys = map[string][]string{"model": {"path", "family"}, "models.NAME": modelKinds, "task": {"name", "data", "source", "world"}, "stage.algorithm": {"preset"}}
+// that of the base. The path of a model stands in place of a model to make, as in an override.
+var kindKeys = map[string][]string{"model": {"family"}, "models.NAME": modelKinds, "task": {"name", "data", "source", "world"}, "stage.algorithm": {"preset"}}
 
 // override applies PATH=VALUE. One of model.path stands in place of a model to make,
 // one of the path of a model in place of a copy, one of task.data in place of a family, one of task.verifier or task.starlark in place of the
@@ -172,11 +185,7 @@ func (d decoder) override(text string) {
 		onRows.World.Command = []string{"x"}
 	}
 	if of := map[string]settings.Variant{"model.path": Model{Path: "x"}, "task.data": onRows}[d.Name(p)]; of != nil {
-		for _, f := range settings.Fields(of) {
-			if !f.Of(of.Variant()) {
-				delete(table, f.Key)
-			}
-		}
+		keepOf(of, table)
 	}
 	judges := map[string][]string{"task.verifier": {"options", "starlark"}, "task.starlark": {"options", "verifier"}}
 	for _, key := range judges[d.Name(p)] { // those of another verifier, unless an override has said them

@@ -27,9 +27,9 @@ type Recipe struct {
 	About string `toml:"about"`
 
 	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, where a
-	// stage that the base lacks comes before the next one that it has, or last; but [model] with path or
+	// stage that the base lacks comes before the next one that it has, or last; but [model] with
 	// family, [models.NAME] with path, copy, weights or logits, [task] with name, data, source or world, and [stage.algorithm] with
-	// preset replace the whole table, and what the base expects is left out; the recipe of a run has no base, since it says everything itself
+	// preset replace the whole table, [model] with path all but dtype, kv_dtype and lora, and what the base expects is left out; the recipe of a run has no base, since it says everything itself
 	Base string `toml:"base"`
 
 	// where the method was published, such as arXiv 2402.03300
