@@ -67,7 +67,7 @@ The exit code is 4 if the trainer does not admit this machine or refuses it, or 
 cannot take part; the reason is printed.`,
 		Flags: []cli.Flag{deviceFlag, tierFlag, keyFlag, caFlag,
 			&cli.StringFlag{Name: "for", Usage: "`WORK` to offer: draft, verify or draft,verify", Value: "draft"},
-			&cli.StringFlag{Name: "model", Usage: "`DIR` of the base model of the adapter that is trained"},
+			&cli.StringFlag{Name: "model", Usage: "`DIR` or .gguf file of the model below the adapter that is trained"},
 			&cli.StringFlag{Name: "item", Usage: "compute the disputed item in `FILE` again, compare the results, and stop"},
 			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},
 		},

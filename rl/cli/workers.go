@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
@@ -48,9 +49,9 @@ type sampler interface {
 	Close()
 }
 
-// openWorkers opens the devices of --workers, or the server; own is the trainer's device.
-// nil: no workers are asked for.
-func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
+// openWorkers opens the devices of --workers, or the server; own is the trainer's device, and m what it
+// trains. nil: no workers are asked for.
+func openWorkers(c *cli.Context, own gpu.Caps, m recipe.Model) (*workers, error) {
 	asked := c.String("workers")
 	w := &workers{own: cardOf(own), options: fleet.Options{Mode: fleet.Mode(c.String("workers-mode")), Audit: c.Float64("audit")}}
 	if m := w.options.Mode; m != "" && m != fleet.Exact && m != fleet.Draft {
@@ -63,7 +64,7 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 		return nil, nil
 	}
 	if asked == "nats" || strings.HasPrefix(asked, "nats:") {
-		return w, w.openHub(c, asked)
+		return w, w.openHub(c, asked, m)
 	}
 	names, err := workerDevices(asked, own.ID)
 	if err != nil {
@@ -110,7 +111,7 @@ const maxNotes = 100
 
 // openHub starts the server of --workers nats or nats:HOST:PORT, or reaches that of
 // nats://HOST:PORT, and prints what to type on other machines.
-func (w *workers) openHub(c *cli.Context, asked string) error {
+func (w *workers) openHub(c *cli.Context, asked string, m recipe.Model) error {
 	if w.options.Mode == "" {
 		w.options.Mode = fleet.Draft
 	}
@@ -140,12 +141,21 @@ func (w *workers) openHub(c *cli.Context, asked string) error {
 	if w.hub, err = bus.Open(o); err != nil {
 		return usagef("--workers: %w", err)
 	}
-	line := "rlzero worker " + w.hub.URL()
-	if door.Key.Public() != "" {
+	fmt.Fprintf(c.App.ErrWriter, "each worker is started with: %s\n", workerLine(w.hub.URL(), door.Key.Public() != "", m))
+	return nil
+}
+
+// workerLine starts a worker of a run that trains a model. Of an adapter, the versions of the policy do
+// not have the model below it.
+func workerLine(url string, key bool, m recipe.Model) string {
+	line := "rlzero worker " + url
+	if key {
 		line += " --key FILE"
 	}
-	fmt.Fprintf(c.App.ErrWriter, "each worker is started with: %s\n", line)
-	return nil
+	if m.Path != "" && m.LoRA.Rank > 0 {
+		line += " --model DIR, where DIR is the model below the adapter, here " + terminal.ShellWord(m.Path)
+	}
+	return line
 }
 
 // start makes the sampler of a run.

@@ -402,3 +402,20 @@ func TestUnfit(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkerLine: the command that starts a worker names what the worker must have beforehand.
+func TestWorkerLine(t *testing.T) {
+	made, path := recipe.Model{}, recipe.Model{Path: "models/mine"}
+	made.LoRA.Rank = 4
+	adapter := path
+	adapter.LoRA.Rank = 4
+	for want, got := range map[string]string{
+		"rlzero worker nats://a":            workerLine("nats://a", false, made),
+		"rlzero worker nats://a --key FILE": workerLine("nats://a", true, path),
+		"rlzero worker nats://a --key FILE --model DIR, where DIR is the model below the adapter, here models/mine": workerLine("nats://a", true, adapter),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
