@@ -55,7 +55,7 @@ var rules = []rule{
 	{"step_too_big", Warning, "updates move the policy so far that the next rollouts earn less",
 		"Lower the learning rate, or make fewer updates per rollout", stepTooBig},
 	{"stands_still", Warning, "step after step leaves the weights as they are, while not everything is solved: the run learns nothing",
-		"In a control with a constant reward this is meant. Otherwise look at keep and advantage: rlzero show RUN --step N has what was refused and why", standsStill},
+		lookAtKeep, standsStill},
 	{"nothing_to_learn", Warning, "in almost every group all rewards are equal: most of the sampling is wasted",
 		"Choose problems of another difficulty, or sample larger groups", nothingToLearn},
 	{"converged", Info, "the policy gives the same answers every time and keeps what it has learned: further steps will teach it little",
@@ -65,7 +65,10 @@ var rules = []rule{
 }
 
 // advice is what to do about a rule where the run says more than its row can.
-var advice = map[string]func(*history) string{"falls_apart": causes}
+var advice = map[string]func(*history) string{"falls_apart": causes, "stands_still": unmoved}
+
+// lookAtKeep is what to do about steps without a gradient where completions differ in what they are paid.
+const lookAtKeep = "In a control with a constant reward this is meant. Otherwise look at keep and advantage: rlzero show RUN --step N has what was refused and why"
 
 // symptoms are rules about what a collapse brings with it. They are silent while the policy sinks:
 // their advice would lead away from the cause.
@@ -362,6 +365,16 @@ func standsStill(h *history) (facts, bool) {
 		return facts{}, false
 	}
 	return facts{seen, fmt.Sprintf("%s of the completions are right", share(right.mean))}, true
+}
+
+// unmoved is what to do about steps without a gradient: where no completion is right, the method has no part in it.
+func unmoved(h *history) string {
+	groups := h.steps["groups/uniform_share"]
+	right, _ := h.last("rollout/right_share", still)
+	if len(groups) < still || slices.Min(groups[len(groups)-still:]) < 1 || right.mean > 0 {
+		return lookAtKeep
+	}
+	return "No completion is right, so that rewards prefer none. Read what it writes (rlzero show RUN --step N), then imitate first, allow longer answers, take easier problems, or say in the prompt how to answer"
 }
 
 // Equal rewards at the end of what was learned are no fault of the problems.

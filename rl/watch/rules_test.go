@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/metrics"
@@ -237,6 +238,20 @@ func TestTexts(t *testing.T) {
 	a := Alert{Rule: "length", Level: Warning, Seen: "a", Against: "b", Do: "C"}
 	if got := a.String(); got != "warning: length: a; b. C" {
 		t.Error(got)
+	}
+}
+
+// TestUnmoved: where no completion is right, a run that stands still is not told to look at its method.
+func TestUnmoved(t *testing.T) {
+	for right, want := range map[float64]string{0: "No completion is right", 0.2: "look at keep and advantage"} {
+		w := New(nil)
+		var alerts []Alert
+		for step := range still {
+			alerts = append(alerts, w.Add(step+1, "rl", row{"policy/grad_norm": 0, "optim/updates": 1, "groups/uniform_share": 1, "rollout/right_share": right})...)
+		}
+		if len(alerts) != 1 || alerts[0].Rule != "stands_still" || !strings.Contains(alerts[0].Do, want) {
+			t.Errorf("%g right: %+v, want %q", right, alerts, want)
+		}
 	}
 }
 
