@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -109,8 +110,10 @@ func askJudges(c *cli.Context) error {
 	}
 	if c.IsSet("in") {
 		o.Rows = prompts.Part{Data: c.String("in")}
-		if parts := resolve.Parts(&full.Recipe.Task); len(parts) > 0 { // named as the rows of the task
+		if parts := resolve.Parts(&full.Recipe.Task); len(parts) > 0 { // named as the rows of the task, whose completion is that to imitate
 			o.Rows.Columns = parts[0].Columns
+			o.Rows.Columns.Others = maps.Clone(parts[0].Columns.Others)
+			delete(o.Rows.Columns.Others, "completion")
 		}
 	}
 	if o.Device, err = openDevice(c); err != nil {

@@ -108,6 +108,10 @@ options = {model = "reader", prompt = "q.txt", read = {yes = 1, no = 0}, context
 	if code, out, _ := rlzero(t, "judge", mine, "--in", rows, "--judge", "says", "--device", "ref"); code != 0 || !strings.Contains(out, "says: reader asked about 2 completions") || !strings.Contains(out, "of right") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
+	// The column that a stage imitates is none of the rows to ask about.
+	if _, out, stderr := rlzero(t, "judge", mine, "--in", rows, "--set", "task.columns.completion=answer", "--judge", "says", "--device", "ref"); !strings.Contains(out, "says: reader asked about 2 completions") {
+		t.Errorf("%s%s", out, stderr)
+	}
 	// A task that a judge judges is measured by it, and by nobody else.
 	tasked := write("tasked.toml", fmt.Sprintf(`model.path = %q
 [models.rm]
