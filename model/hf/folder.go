@@ -51,8 +51,8 @@ var tokenKeys = []string{"bos_token_id", "eos_token_id", "pad_token_id"}
 // and other files of the adapter's folder (config.json, a tokenizer) take precedence over those of
 // the base, unless the base is a GGUF file.
 func ReadFolder(dir string) (*Folder, error) {
-	if gguf.IsFile(dir) {
-		return readGGUF(dir)
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		return readGGUF(dir) // which says what else it is
 	}
 	return readFolder(dir, false)
 }

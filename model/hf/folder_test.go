@@ -372,4 +372,13 @@ func TestForeignFolder(t *testing.T) {
 			t.Errorf("%s: %v, hints %q; want %s", c.name, err, hint.All(err), c.want)
 		}
 	}
+	file := filepath.Join(t.TempDir(), "model.gguf")
+	for content, want := range map[string]string{pointer: "model.gguf is a pointer of Git LFS", "<html></html>": `model.gguf: found "<htm" in the first four bytes`} {
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadFolder(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 }
