@@ -142,7 +142,11 @@ func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err e
 		ids, err := r.Prompt(row)
 		if err == nil && len(ids) > l.Prompt {
 			err = fmt.Errorf("prompt %s has %d tokens, but [task] max_prompt_tokens is %d: it is %w", terminal.Quote(row.Question), len(ids), l.Prompt, errLong)
-			err = hint.With(err, "take such rows out, or --set task.max_prompt_tokens=%d", 1<<bits.Len(uint(len(ids))))
+			advice := fmt.Sprintf("--set task.max_prompt_tokens=%d", 1<<bits.Len(uint(len(ids))))
+			if row.Line > 0 { // of a file
+				advice = "take such rows out, or " + advice
+			}
+			err = hint.With(err, "%s", advice)
 		}
 		if err != nil {
 			return lesson, err

@@ -224,6 +224,11 @@ func TestCheck(t *testing.T) {
 	if hints := hint.All(err); !slices.Contains(hints, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name") {
 		t.Errorf("hints %q", hints)
 	}
+	for name, row := range map[string]verify.Problem{"take such rows out, or --set task.max_prompt_tokens=64": rows[2], "--set task.max_prompt_tokens=64": {Question: "long long long"}} {
+		if _, err := r.Check("a task", []verify.Problem{row}, Limits{Prompt: len(room)}); !slices.Equal(hint.All(err), []string{name}) { // no file has the rows of a family
+			t.Errorf("%v, hints %q, want %q", err, hint.All(err), name)
+		}
+	}
 	if _, err := r.Check("f.jsonl", rows[4:], Limits{Prompt: len(room)}); err != nil {
 		t.Error(err)
 	}
