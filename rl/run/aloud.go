@@ -127,11 +127,15 @@ func remedies(s shown, full *recipe.Recipe, st *recipe.Stage) []string {
 	longest, half := full.MaxCompletion(st), s.answers/2
 	longer := fmt.Sprintf("longer answers: %d of %d are cut off at %s; --set stage.%s.sampling.max_completion_tokens=%d allows more",
 		s.cut, s.answers, terminal.Count(longest, "token", ""), st.Name, 4*longest)
-	verifier := "another verifier (rlzero verifiers lists them), or a prompt"
-	if full.Task.World.Given() {
-		verifier = "a prompt"
+	const prompt = "a prompt that says how to answer (--set task.system=TEXT)"
+	verifier := "another verifier (rlzero verifiers lists them), or " + prompt
+	switch {
+	case full.Model.Path == "": // which reads no messages, of a task that judges by itself
+		verifier = "what the model gets wrong"
+	case full.Task.World.Given() || full.Task.Name != "":
+		verifier = prompt
 	}
-	verifier += fmt.Sprintf(" that says how to answer (--set task.system=TEXT): the most common verdict (%d of %d) is like this one: %s", s.times, s.answers, reasonOf(s.reason))
+	verifier += fmt.Sprintf(": the most common verdict (%d of %d) is like this one: %s", s.times, s.answers, reasonOf(s.reason))
 	out := []string{imitateFirst(full), easier(full), verifier}
 	switch {
 	case full.Task.Demonstrator() != nil: // its answers fit
