@@ -691,4 +691,16 @@ func TestShort(t *testing.T) {
 		}
 		quiet(t, b, "the group")
 	}
+	completions, err := os.ReadFile(filepath.Join(dir, "completions.jsonl"))
+	must(t, err)
+	write(t, dir, "completions.jsonl", strings.ReplaceAll(string(completions), `"prompt":"1 + 7 \u003e"`, `"prompt":""`)) // an episode that its world begins
+	runs, err := Open(dir)
+	must(t, err)
+	data, err := runs.File(Room)
+	must(t, err)
+	b := opened(t, data, "window.shownHash === '#/run/sums/now'")
+	visit(b, "#/run/sums/completions?step=3&group=1")
+	if got := text(b, "main"); strings.Contains(got, "To give this prompt") {
+		t.Errorf("a group without a prompt says how to give it: %q", got)
+	}
 }
