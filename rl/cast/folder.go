@@ -90,8 +90,12 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 			faults.Fail("models."+w.name+".resident", "model %s draws, answers tools or is summed beside the policy, so that it is always there; accepted: auto, always", w.name)
 		}
 		f, err := b.readFolder(w, sizesOf(r).positions)
+		key := "models." + w.name + ".path"
+		if _, is := errors.AsType[adapterError](err); is {
+			key = "models." + w.name + ".adapter"
+		}
 		if err != nil {
-			faults.Fail("models."+w.name+".path", "%w", err)
+			faults.Fail(key, "%w", err)
 		}
 		b.folders[w.name] = f
 		for _, key := range r.Seats(w.name) {
@@ -102,6 +106,11 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 	}
 	return faults.Err()
 }
+
+// adapterError is one of the adapter that a recipe puts on a model.
+type adapterError struct{ error }
+
+func (e adapterError) Unwrap() error { return e.error }
 
 // readFolder reads one.
 func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
@@ -116,7 +125,7 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 	defer func() { err = errors.Join(err, f.Tensors.Close()) }()
 	if w.spec.Adapter != "" {
 		if err := f.TakeHead(w.spec.Adapter); err != nil {
-			return of, err
+			return of, adapterError{err}
 		}
 	}
 	if f.Head != nil {
@@ -133,6 +142,9 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 	}
 	if dir := cmp.Or(w.spec.Adapter, f.Adapter); dir != "" {
 		cfg, tensors, err := hf.OpenAdapter(f.Config, dir)
+		if err != nil && w.spec.Adapter != "" {
+			err = adapterError{err}
+		}
 		if err != nil {
 			return of, err
 		}

@@ -710,6 +710,10 @@ func TestFolderFaults(t *testing.T) {
 			t.Errorf("%s: %v\nwant mine.toml:3:1: models.teacher.path and %s", c.about, err, c.want)
 		}
 	}
+	on := strings.Replace(fromFolder(found.Dir), "path = ", "adapter = '"+from+"'\npath = ", 1)
+	if err := trainText(t, dev, t.TempDir(), on, false); err == nil || !strings.Contains(err.Error(), "models.teacher.adapter: "+from+" has no adapter_config.json") {
+		t.Errorf("a run in place of an adapter: %v", err)
+	}
 	// One that plays a seat has to read what the seat reads.
 	r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\n[models.other]\npath = '"+found.Dir+"'\n[[stage]]\nname = \"rl\"\n[stage.seats]\nsecond = \"other\"\n", nil)
 	must(t, err)
