@@ -44,18 +44,13 @@ type Found struct {
 // folder or file, a checkpoint, or a run. For a run, which selects the model: TakeLast, TakeBest or
 // a step. "" is the run's own Choice, or TakeLast if it has none.
 func FindModel(path, which string) (Found, error) {
-	const accepted = "give a Hugging Face folder, a .gguf file, a run folder or a checkpoint folder"
 	info, err := os.Stat(path)
 	if err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		advice := accepted
-		if near := NearModel(path); near != "" {
-			advice = "did you mean " + near + "?"
-		}
-		err = hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), "%s", advice)
+		err = hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), "%s", meant(path))
 		return Found{}, files.MaybeHub(err, path, files.HubModel, ".gguf")
 	}
 	found := Found{Dir: path}
@@ -65,7 +60,7 @@ func FindModel(path, which string) (Found, error) {
 	case info.IsDir() && !isModel(path):
 		found, err = modelOfRun(path, which)
 		if errors.Is(err, ErrNotRun) {
-			err = hint.With(fmt.Errorf("%w: model %s has no config.json and no checkpoints", lines.ErrInput, path), accepted)
+			err = hint.With(fmt.Errorf("%w: model %s has no config.json and no checkpoints", lines.ErrInput, path), "%s", meant(path))
 		}
 		return found, err
 	case which != "":
@@ -74,9 +69,26 @@ func FindModel(path, which string) (Found, error) {
 	return found, nil
 }
 
-// NearModel is the model or run beside a path where none is, which may have been meant; "": there is
-// none.
+const accepted = "give a Hugging Face folder, a .gguf file, a run folder or a checkpoint folder"
+
+// meant is what to give in place of a path where no model is.
+func meant(path string) string {
+	if near := NearModel(path); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return accepted
+}
+
+// NearModel is the model or run that may have been meant by a path where none is: the GGUF file of a
+// folder that has one, else what lies beside it; "": there is none.
 func NearModel(path string) string {
+	if entries, err := os.ReadDir(path); err == nil {
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".gguf" })
+		if len(entries) != 1 {
+			return ""
+		}
+		return filepath.Join(path, entries[0].Name())
+	}
 	return files.Near(path, func(path string) bool {
 		return filepath.Ext(path) == ".gguf" || isModel(path) || isRun(OS(), path) == nil
 	})

@@ -4,8 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // TestFindModel: of a run it is the model that is named, else what the run's own result takes, and it
@@ -64,4 +67,19 @@ func TestFindModel(t *testing.T) {
 	}
 	refused(dir, "best", "is incomplete or damaged")
 	must(t, r.Close())
+}
+
+// TestMeant: a folder with one GGUF file is answered with the file, and one with none or with several with what is accepted,
+// whatever lies beside it.
+func TestMeant(t *testing.T) {
+	root := t.TempDir()
+	for _, file := range []string{"one/model.gguf", "two/a.gguf", "two/b.gguf", "twa/config.json"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, file), nil, 0o644))
+	}
+	for name, want := range map[string]string{"one": "did you mean " + filepath.Join(root, "one", "model.gguf") + "?", "two": accepted} {
+		if _, err := FindModel(filepath.Join(root, name), ""); !slices.Equal(hint.All(err), []string{want}) {
+			t.Errorf("%s: %v, hints %q, want %q", name, err, hint.All(err), want)
+		}
+	}
 }
