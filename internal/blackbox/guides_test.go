@@ -57,6 +57,7 @@ var shorter = []struct{ printed, run string }{
 	{"task.data=FILE lora-math", "task.data=problems.jsonl lora-math" + fewLoRA},
 	{"model.path=DIR", "model.path=SmolLM2-135M-Instruct"},
 	{"rlzero train dpo-lora", "rlzero train dpo-lora --set model.lora.rank=2 --set stage.preference.steps=1 --set stage.preference.batch_size=2"},
+	{"rlzero train reward-model", "rlzero train reward-model --set model.lora.rank=2 --set stage.rm.steps=1 --set stage.rm.batch_size=2"},
 	{"step-001750", "step-000002"}, // the checkpoint after the warm-up
 	{"sample RUN", "sample runs/grpo"},
 	{"show RUN --step 60", "show runs/grpo --step 3"},

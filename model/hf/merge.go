@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -23,6 +24,34 @@ func (f *Folder) Merge(dir string) error {
 	if err != nil {
 		return err
 	}
+	f.merge(cfg, ts)
+	return nil
+}
+
+// MergeLike is [Folder.Merge] with the tensors of another file, of an adapter that is otherwise as the folder's own.
+func (f *Folder) MergeLike(file string) error {
+	cfg, err := readAdapterConfig(filepath.Join(f.Adapter, adapterConfigFile))
+	if err != nil {
+		return err
+	}
+	want, err := cfg.Tensors(f.Config)
+	if err != nil {
+		return err
+	}
+	ts, err := OpenTensorFile(file)
+	if err != nil {
+		return err
+	}
+	f.Tensors.files = append(f.Tensors.files, ts)
+	if err := CheckAdapter(want, ts); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	f.merge(cfg, ts)
+	return nil
+}
+
+// merge has the folder's tensors read with an adapter added to them.
+func (f *Folder) merge(cfg AdapterConfig, ts *TensorSet) {
 	for name, t := range f.Tensors.tensors {
 		module, weight := strings.CutSuffix(name, ".weight")
 		a, b := AdapterTensor(module, "A"), AdapterTensor(module, "B")
@@ -44,7 +73,6 @@ func (f *Folder) Merge(dir string) error {
 		t.blocks = nil
 		f.Tensors.tensors[name] = t
 	}
-	return nil
 }
 
 // openAdapter opens the adapter of a PEFT folder, "": the one that the folder itself has. It

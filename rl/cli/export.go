@@ -161,25 +161,18 @@ func export(c *cli.Context) error {
 }
 
 // takeMember puts the weights of a model that a checkpoint has beside the policy in the place of those,
-// and adds its head, if it has one.
+// and adds its head, if it has one. An adapter of its own is merged.
 func takeMember(f *hf.Folder, dir, name, format string) error {
-	if f.Adapter != "" {
-		return errors.New("the run trains adapters, and only its policy's can be exported")
-	}
 	if own, err := recipe.Load(filepath.Join(dir, "..", "..", recipe.File), nil); err == nil && own.Models[name].Fresh() {
 		return errors.New("it has a shape of its own, and no file beside its weights says which; accepted: one of [models] with copy that a stage trains, or with weights")
 	}
-	ts, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberWeights(name))))
-	if errors.Is(err, fs.ErrNotExist) {
+	weights := filepath.Join(dir, filepath.FromSlash(recipe.MemberWeights(name)))
+	if _, err := os.Stat(weights); errors.Is(err, fs.ErrNotExist) {
 		return hint.With(fmt.Errorf("%s has no model of that name; accepted: one of [models] with copy that a stage trains, or with weights", dir), "rlzero recipes show RECIPE lists the models of a recipe")
 	}
-	if err != nil {
+	if err := takeWeights(f, weights, format); err != nil {
 		return err
 	}
-	if err := errors.Join(hf.CheckTensors(f.Config, ts), f.Tensors.Close()); err != nil {
-		return errors.Join(err, ts.Close())
-	}
-	f.Tensors = ts
 	head, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberHead(name))))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -192,6 +185,28 @@ func takeMember(f *hf.Folder, dir, name, format string) error {
 		err = fmt.Errorf("it has a head, which --format %s cannot hold; accepted: hf", format)
 	}
 	return err
+}
+
+// takeWeights puts the weights of a file in the place of a folder's, or merges them if they are an adapter, as the folder's
+// own are.
+func takeWeights(f *hf.Folder, file, format string) error {
+	if f.Adapter != "" {
+		if format == "peft" {
+			return errors.New("--format peft writes the policy's adapter alone; accepted: hf or gguf, with the adapter merged")
+		}
+		err := f.MergeLike(file)
+		f.Adapter = "" // the policy's is not merged too
+		return err
+	}
+	ts, err := hf.OpenTensorFile(file)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(hf.CheckTensors(f.Config, ts), f.Tensors.Close()); err != nil {
+		return errors.Join(err, ts.Close())
+	}
+	f.Tensors = ts
+	return nil
 }
 
 // unmade says that a checkpoint has a member as the run opened it, since no stage before used it; "": it

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -143,5 +144,43 @@ func TestExportMember(t *testing.T) {
 			t.Errorf("the head says %v, was %v", g.Head.Score(weight, 0), head.Score(weight, 0))
 		}
 		g.Tensors.Close()
+	}
+}
+
+// TestExportMemberOfAdapters: a model that is an adapter beside the policy's is merged as that one is, and the policy's is
+// not.
+func TestExportMemberOfAdapters(t *testing.T) {
+	base := newTiny(t, 1)
+	member, run, out := withAdapter(t, base), t.TempDir(), t.TempDir()
+	dir := filepath.Join(run, "checkpoints", "step-000001")
+	at := func(parts ...string) string { return filepath.Join(parts...) }
+	if err := errors.Join(os.CopyFS(dir, os.DirFS(member)), os.Mkdir(at(dir, "models"), 0o755), os.Rename(at(dir, "adapter_model.safetensors"), at(dir, recipe.MemberWeights("teacher")))); err != nil {
+		t.Fatal(err)
+	}
+	zeros, err := os.ReadFile(at(member, "adapter_model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(zeros[8+binary.LittleEndian.Uint64(zeros):]) // all but the header
+	if err := os.WriteFile(at(dir, "adapter_model.safetensors"), zeros, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{"member": {dir, "--member", "teacher"}, "merged": {base, "--adapter", member}, "policy": {dir}} {
+		if code, _, stderr := rlzero(t, append([]string{"export", "--out", at(out, name)}, args...)...); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(at(out, name, hf.WeightsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if read("member") != read("merged") || read("member") == read("policy") {
+		t.Error("the member's adapter is not what was merged")
+	}
+	if code, _, stderr := rlzero(t, "export", dir, "--member", "teacher", "--format", "peft", "--out", at(out, "peft")); code == 0 || !strings.Contains(stderr, "--format peft writes the policy's adapter alone") {
+		t.Errorf("peft: %s", stderr)
 	}
 }

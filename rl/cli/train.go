@@ -192,7 +192,12 @@ type trainLine struct {
 func tellEnd(c *cli.Context, r *recipe.Recipe, dir string, sum *run.Summary) {
 	show := c.App.ErrWriter
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
-	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, run.ReportFile), sum.Checkpoint)
+	fmt.Fprintf(show, "  report  %s\n", filepath.Join(dir, run.ReportFile))
+	if name := r.EndsWith(); name != recipe.PolicyModel { // the policy is what it was
+		fmt.Fprintf(show, "  export  rlzero export --member %s --out %[1]s %s\n", name, terminal.ShellWord(dir))
+		return
+	}
+	fmt.Fprintf(show, "  model   %s\n", sum.Checkpoint)
 	if sum.Last != nil {
 		fmt.Fprintf(show, "          the %s one: %s\n", sum.Take, sum.Why)
 	}

@@ -613,6 +613,19 @@ func reserved(name string) string {
 	return "is reserved: it is " + meaning + "; choose another one, such as teacher"
 }
 
+// EndsWith is the model that the last stage trains: the policy, unless all that a run learns from are rows.
+func (r *Recipe) EndsWith() string {
+	for _, st := range slices.Backward(r.Stages) {
+		if !st.Skip && st.Learns() {
+			return st.Learner()
+		}
+		if !st.Skip {
+			break
+		}
+	}
+	return PolicyModel
+}
+
 // members checks who trains and who is asked.
 func (d decoder) members(r *Recipe) {
 	last := -1
@@ -647,9 +660,11 @@ func (d decoder) members(r *Recipe) {
 			}
 		}
 	}
-	if last >= 0 && r.Stages[last].Learns() && r.Stages[last].Learner() != PolicyModel {
+	// Nothing is drawn from rows alone, so that nobody takes a guest for the policy in the end; it has to be one to export.
+	who := r.EndsWith()
+	if m := r.Models[who]; who != PolicyModel && (r.Samples() || m.Fresh() || m.Logits != "") {
 		p := settings.Path{"stage", strconv.Itoa(last), "trains"}
-		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), r.Stages[last].Trains)
+		d.Fail(p, "%s = %q, but a run ends with its policy: let the last stage train the policy, as one of kind eval does, which only measures", d.Name(p), who)
 	}
 	d.taskJudge(r)
 	d.asksModels(r)

@@ -137,6 +137,18 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for i := range base.Stages {
 			s := &base.Stages[i]
+			if s.Kind == KindPreference && s.Learner() != PolicyModel { // of whose heads there is none now
+				m, err := algo.LoadMethod("dpo")
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, err := m.Compile(s.facts())
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Algorithm = Algorithm{Preset: m.Name}
+				s.Algorithm.write(a.Resolved())
+			}
 			s.models, s.Learn, s.Trains = nil, nil, stageDefaults(s.Kind).Trains
 			s.Verifiers = slices.DeleteFunc(slices.Clone(s.Verifiers), func(v reward.Verifier) bool { return v.Verifier == judge.Name }) // which ask them
 			scramble(r, s, s.Kind)

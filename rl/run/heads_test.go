@@ -293,6 +293,72 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestRewardModel: a run may do nothing but train a reward model on the pairs of a file, whole or as an adapter. Its policy
+// stays what it was, it comes to the same bytes from each of its checkpoints, and it can be made longer.
+func TestRewardModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes a chat model")
+	}
+	start, data := chatModel(t), filepath.Join(t.TempDir(), "rows.jsonl")
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	text, _, _ := strings.Cut(pairsText, "[[stage]]\nkind = \"rl\"")
+	text = strings.Replace(text, "verifier = \"exact\"\nmax_prompt_tokens = 64\n", "", 1)
+	for name, lora := range map[string]string{"whole": "", "adapter": "[model.lora]\nrank = 2\n"} {
+		t.Run(name, func(t *testing.T) {
+			text := text + lora
+			base := filepath.Join(t.TempDir(), "run")
+			_, err := chatRun(t, base, start, data, text, false)
+			must(t, err)
+			all := metricRows(t, base, "preference/accuracy")
+			if last := all[len(all)-1]; len(all) != 8 || last["eval/preference_accuracy"] != 1.0 {
+				t.Errorf("%d steps; the last: %v", len(all), last)
+			}
+			want, at := runFiles(t, base), checkpointDirs(t, base)
+			same := func(name string) bool {
+				var first []byte
+				for _, c := range at {
+					got, err := os.ReadFile(filepath.Join(c, filepath.FromSlash(name)))
+					must(t, err)
+					if first == nil {
+						first = got
+					}
+					if !bytes.Equal(got, first) {
+						return false
+					}
+				}
+				return true
+			}
+			if policy := map[string]string{"whole": hf.WeightsFile, "adapter": "adapter_model.safetensors"}[name]; !same(policy) {
+				t.Error("the policy has changed")
+			}
+			if same(recipe.MemberWeights("rm")) || same(recipe.MemberHead("rm")) {
+				t.Error("the reward model has not")
+			}
+			for keep := range len(at) {
+				dir := copyRun(t, base)
+				for _, c := range checkpointDirs(t, dir)[keep:] {
+					must(t, os.RemoveAll(c))
+				}
+				if keep == 0 { // killed before there was one
+					must(t, os.Truncate(filepath.Join(dir, "metrics.jsonl"), 0))
+				}
+				_, err := chatRun(t, dir, start, data, text, true)
+				must(t, err)
+				sameRun(t, runFiles(t, dir), want)
+			}
+			_, err = chatRun(t, base, start, data, strings.Replace(text, "steps = 8", "steps = 10", 1), true)
+			must(t, err)
+			if all := metricRows(t, base, "preference/accuracy"); len(all) != 10 {
+				t.Errorf("%d steps of 10", len(all))
+			}
+		})
+	}
+}
+
 // TestStepRows: a head learns from rows with steps which steps are right, also of held-out rows, and then
 // pays each token; rows without steps have nothing for it.
 func TestStepRows(t *testing.T) {
