@@ -245,6 +245,7 @@ func prepare(t *testing.T, home string) {
 		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","level":%[2]d,"completion":"It is \\boxed{%[3]d}."}`,
 		"conversations.jsonl":    `{"messages":[{"role":"user","content":"What is %[1]d+%[2]d?"},{"role":"assistant","content":"It is %[3]d."}]}`,
 		"pairs.jsonl":            `{"prompt":"What is %[1]d+%[2]d?","chosen":"It is %[3]d.","rejected":"I think %[2]d and not %[3]d."}`,
+		"other-pairs.jsonl":      `{"prompt":"What is 1%[1]d+%[2]d?","chosen":"It is 1%[3]d.","rejected":"I think %[2]d and not 1%[3]d."}`,
 		"gsm8k/main/train.jsonl": `{"question":"What is %[1]d+%[2]d?","answer":"%[1]d+%[2]d=%[3]d\n#### %[3]d"}`,
 		"gsm8k/main/test.jsonl":  `{"question":"How much is 1%[1]d+%[2]d?","answer":"#### 1%[3]d"}`,
 	} {

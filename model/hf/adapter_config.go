@@ -395,6 +395,11 @@ func readAdapterConfig(path string) (AdapterConfig, error) {
 // OpenAdapter opens a PEFT folder and checks it against the model of a config: what it
 // targets, and names and shapes of its tensors. Values are checked when read.
 func OpenAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
+	return openAdapterFile(c, dir, filepath.Join(dir, adapterFile))
+}
+
+// openAdapterFile is OpenAdapter with the tensors of a file.
+func openAdapterFile(c Config, dir, file string) (AdapterConfig, *TensorSet, error) {
 	path := filepath.Join(dir, adapterConfigFile)
 	cfg, err := readAdapterConfig(path)
 	if err != nil {
@@ -404,7 +409,7 @@ func OpenAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
 	if err != nil {
 		return cfg, nil, fmt.Errorf("%s: target_modules: %w", path, err)
 	}
-	ts, err := OpenTensorFile(filepath.Join(dir, adapterFile))
+	ts, err := OpenTensorFile(file)
 	if err != nil {
 		return cfg, nil, err
 	}
@@ -413,7 +418,7 @@ func OpenAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
 	}
 	if err := CheckAdapter(want, ts); err != nil {
 		ts.Close()
-		return cfg, nil, fmt.Errorf("%s: %w", filepath.Join(dir, adapterFile), err)
+		return cfg, nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return cfg, ts, nil
 }

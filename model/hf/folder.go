@@ -64,7 +64,7 @@ func readFolder(dir string, headed bool) (*Folder, error) {
 	if exists(filepath.Join(dir, adapterConfigFile)) {
 		f.Adapter = dir
 		if headed {
-			return nil, hint.With(fmt.Errorf("%s is an adapter; accepted: the folder of a whole model with a head", dir), "merge the adapter into its model first, as merge_and_unload of PEFT does")
+			return nil, hint.With(fmt.Errorf("%s is an adapter; accepted: the folder of a whole model with a head", dir), "if a run trained a reward model beside its policy, write that: rlzero export --member NAME --out FOLDER RUN; merge any other adapter into its model, as merge_and_unload of PEFT does")
 		}
 		if err := f.findBase(); err != nil {
 			return nil, err

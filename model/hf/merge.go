@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -30,22 +29,11 @@ func (f *Folder) Merge(dir string) error {
 
 // MergeLike is [Folder.Merge] with the tensors of another file, of an adapter that is otherwise as the folder's own.
 func (f *Folder) MergeLike(file string) error {
-	cfg, err := readAdapterConfig(filepath.Join(f.Adapter, adapterConfigFile))
-	if err != nil {
-		return err
-	}
-	want, err := cfg.Tensors(f.Config)
-	if err != nil {
-		return err
-	}
-	ts, err := OpenTensorFile(file)
+	cfg, ts, err := openAdapterFile(f.Config, f.Adapter, file)
 	if err != nil {
 		return err
 	}
 	f.Tensors.files = append(f.Tensors.files, ts)
-	if err := CheckAdapter(want, ts); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
 	f.merge(cfg, ts)
 	return nil
 }

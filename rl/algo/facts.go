@@ -233,7 +233,7 @@ var runFacts = slices.Concat(formula.Common(), gradientFacts(), []formula.Fact{
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
 	nowFact("value", "", "estimate of the value head now: a linear map of the final hidden state from which the token is drawn; a loss that reads it trains it"),
 	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale or was sampled with a hint that its prompt no longer has"),
-	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage, or of a run that trains a new adapter the model without it"),
+	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage; in a run that trains a new adapter, the model without the adapter"),
 	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn; for methods with lag: when the step begins"),
 	tokenFact("ema", "nats", "log-prob by a moving average of the policy's weights, which keeps the share ema_decay of itself at each update of the stage; costs a second copy of what is trained and a forward pass"),
 	tokenFact("old_value", "", "value when the token was drawn; of replayed rows and with lag: when the step begins; costs a forward pass"),

@@ -26,7 +26,7 @@ func (s Set) String() string {
 }
 
 // ModelOf are the changes with which another recipe trains the model of a recipe as that one does: whole or by an
-// adapter, in the same storage.
+// adapter, with its matrices in the same storage.
 func ModelOf(r *recipe.Recipe) Set {
 	s := Set{"model.path=" + r.Model.Path}
 	if d := hf.Dtype(r.Model.Dtype); d != hf.F32 {

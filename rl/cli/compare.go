@@ -205,6 +205,9 @@ func (t *contest) enter(args, sets []string) error {
 			return err
 		}
 		opened.Close()
+		if !a.recipe.Samples() {
+			return usagef("%s draws no completions, and accuracy on held-out problems is what compare measures; accepted: a recipe whose task has a verifier", a.label)
+		}
 		for a.learns < len(a.recipe.Stages) && a.recipe.Stages[a.learns].Kind != recipe.KindRL {
 			a.learns++
 		}

@@ -146,6 +146,9 @@ func export(c *cli.Context) error {
 	}
 	defer func() { f.Tensors.Close() }() // of the policy, or of the member in its place
 	if name := c.String("member"); name != "" {
+		if c.String("adapter") != "" {
+			return usagef("--adapter belongs to the policy and does not go with --member")
+		}
 		if err := takeMember(f, found.Dir, name, format); err != nil {
 			return fmt.Errorf("%w: --member %s: %w", lines.ErrInput, name, err)
 		}
@@ -170,34 +173,30 @@ func takeMember(f *hf.Folder, dir, name, format string) error {
 	if _, err := os.Stat(weights); errors.Is(err, fs.ErrNotExist) {
 		return hint.With(fmt.Errorf("%s has no model of that name; accepted: one of [models] with copy that a stage trains, or with weights", dir), "rlzero recipes show RECIPE lists the models of a recipe")
 	}
-	if err := takeWeights(f, weights, format); err != nil {
-		return err
-	}
 	head, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(recipe.MemberHead(name))))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err == nil {
 		f.Head, err = hf.ReadHead(head, f.Config.Width)
 		err = errors.Join(err, head.Close())
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	if err == nil && format != "hf" {
-		err = fmt.Errorf("it has a head, which --format %s cannot hold; accepted: hf", format)
+	switch {
+	case err != nil:
+		return err
+	case f.Head != nil && format != "hf":
+		return fmt.Errorf("it has a head, which --format %s cannot hold; accepted: hf", format)
+	case f.Adapter == "":
+		return takeWeights(f, weights)
+	case format == "peft":
+		return errors.New("--format peft writes the policy's adapter alone; accepted: hf or gguf, with the adapter merged")
 	}
+	err = f.MergeLike(weights)
+	f.Adapter = "" // the policy's is not merged too
 	return err
 }
 
-// takeWeights puts the weights of a file in the place of a folder's, or merges them if they are an adapter, as the folder's
-// own are.
-func takeWeights(f *hf.Folder, file, format string) error {
-	if f.Adapter != "" {
-		if format == "peft" {
-			return errors.New("--format peft writes the policy's adapter alone; accepted: hf or gguf, with the adapter merged")
-		}
-		err := f.MergeLike(file)
-		f.Adapter = "" // the policy's is not merged too
-		return err
-	}
+// takeWeights puts the weights of a file in the place of a folder's.
+func takeWeights(f *hf.Folder, file string) error {
 	ts, err := hf.OpenTensorFile(file)
 	if err != nil {
 		return err

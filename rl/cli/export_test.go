@@ -183,4 +183,7 @@ func TestExportMemberOfAdapters(t *testing.T) {
 	if code, _, stderr := rlzero(t, "export", dir, "--member", "teacher", "--format", "peft", "--out", at(out, "peft")); code == 0 || !strings.Contains(stderr, "--format peft writes the policy's adapter alone") {
 		t.Errorf("peft: %s", stderr)
 	}
+	if code, _, stderr := rlzero(t, "export", dir, "--member", "teacher", "--adapter", member, "--out", at(out, "two")); code != 2 || !strings.Contains(stderr, "does not go with --member") {
+		t.Errorf("an adapter more: %s", stderr)
+	}
 }

@@ -193,9 +193,15 @@ func tellEnd(c *cli.Context, r *recipe.Recipe, dir string, sum *run.Summary) {
 	show := c.App.ErrWriter
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n", filepath.Join(dir, run.ReportFile))
-	if name := r.EndsWith(); name != recipe.PolicyModel { // the policy is what it was
-		fmt.Fprintf(show, "  export  rlzero export --member %s --out %[1]s %s\n", name, terminal.ShellWord(dir))
-		return
+	if name := r.EndsWith(); name != recipe.PolicyModel {
+		out := name
+		if _, err := os.Lstat(out); err == nil {
+			out = freeName(out)
+		}
+		fmt.Fprintf(show, "  export  rlzero export --member %s --out %s %s\n", name, out, terminal.ShellWord(dir))
+		if !r.Trained(recipe.PolicyModel) { // which is what it was
+			return
+		}
 	}
 	fmt.Fprintf(show, "  model   %s\n", sum.Checkpoint)
 	if sum.Last != nil {

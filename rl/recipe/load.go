@@ -145,7 +145,7 @@ func (d decoder) base() {
 	d.Tree()["base"] = ""
 }
 
-// keepOf keeps the keys of a table that go with what stands in its place.
+// keepOf deletes the keys of a table that do not go with what will stand there.
 func keepOf(of settings.Variant, table any) {
 	keys, _ := table.(map[string]any)
 	for _, f := range settings.Fields(of) {

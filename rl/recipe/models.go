@@ -613,7 +613,7 @@ func reserved(name string) string {
 	return "is reserved: it is " + meaning + "; choose another one, such as teacher"
 }
 
-// EndsWith is the model that the last stage trains: the policy, unless all that a run learns from are rows.
+// EndsWith is the model that the last stage that is not skipped trains; the policy, if that stage only measures or makes.
 func (r *Recipe) EndsWith() string {
 	for _, st := range slices.Backward(r.Stages) {
 		if !st.Skip && st.Learns() {
@@ -660,7 +660,8 @@ func (d decoder) members(r *Recipe) {
 			}
 		}
 	}
-	// Nothing is drawn from rows alone, so that nobody takes a guest for the policy in the end; it has to be one to export.
+	// After the last stage the model that it trained would be measured in the policy's place. A run that draws nothing measures
+	// nothing; what it trained has to be one that export can write.
 	who := r.EndsWith()
 	if m := r.Models[who]; who != PolicyModel && (r.Samples() || m.Fresh() || m.Logits != "") {
 		p := settings.Path{"stage", strconv.Itoa(last), "trains"}

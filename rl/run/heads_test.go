@@ -306,7 +306,7 @@ func TestRewardModel(t *testing.T) {
 	}
 	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
 	text, _, _ := strings.Cut(pairsText, "[[stage]]\nkind = \"rl\"")
-	text = strings.Replace(text, "verifier = \"exact\"\nmax_prompt_tokens = 64\n", "", 1)
+	text = strings.NewReplacer("verifier = \"exact\"\nmax_prompt_tokens = 64\n", "", "warmup_steps = 0", "warmup_steps = 0\nschedule = \"constant\"").Replace(text)
 	for name, lora := range map[string]string{"whole": "", "adapter": "[model.lora]\nrank = 2\n"} {
 		t.Run(name, func(t *testing.T) {
 			text := text + lora
@@ -332,11 +332,13 @@ func TestRewardModel(t *testing.T) {
 				}
 				return true
 			}
+			for _, name := range []string{recipe.MemberWeights("rm"), recipe.MemberHead("rm")} {
+				if same(name) {
+					t.Errorf("%s has not changed", name)
+				}
+			}
 			if policy := map[string]string{"whole": hf.WeightsFile, "adapter": "adapter_model.safetensors"}[name]; !same(policy) {
 				t.Error("the policy has changed")
-			}
-			if same(recipe.MemberWeights("rm")) || same(recipe.MemberHead("rm")) {
-				t.Error("the reward model has not")
 			}
 			for keep := range len(at) {
 				dir := copyRun(t, base)
@@ -350,10 +352,21 @@ func TestRewardModel(t *testing.T) {
 				must(t, err)
 				sameRun(t, runFiles(t, dir), want)
 			}
-			_, err = chatRun(t, base, start, data, strings.Replace(text, "steps = 8", "steps = 10", 1), true)
-			must(t, err)
-			if all := metricRows(t, base, "preference/accuracy"); len(all) != 10 {
-				t.Errorf("%d steps of 10", len(all))
+			longer, whole := strings.Replace(text, "steps = 8", "steps = 10", 1), filepath.Join(t.TempDir(), "run")
+			for dir, resume := range map[string]bool{base: true, whole: false} {
+				_, err = chatRun(t, dir, start, data, longer, resume)
+				must(t, err)
+			}
+			end := func(dir, name string) string {
+				all := checkpointDirs(t, dir)
+				got, err := os.ReadFile(filepath.Join(all[len(all)-1], filepath.FromSlash(name)))
+				must(t, err)
+				return string(got)
+			}
+			for _, name := range []string{recipe.MemberWeights("rm"), recipe.MemberHead("rm")} {
+				if end(base, name) != end(whole, name) {
+					t.Errorf("%s of a run that was made longer is not that of one of the full length", name)
+				}
 			}
 		})
 	}
