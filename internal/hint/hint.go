@@ -7,7 +7,8 @@ import (
 
 type hinted struct {
 	error
-	hint string
+	hint  string
+	alone bool // in place of those of error
 }
 
 func (h hinted) Unwrap() error { return h.error }
@@ -18,12 +19,24 @@ func With(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return hinted{err, fmt.Sprintf(format, args...)}
+	return hinted{err, fmt.Sprintf(format, args...), false}
+}
+
+// Instead is With where the hint takes the place of those that err has.
+func Instead(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return hinted{err, fmt.Sprintf(format, args...), true}
 }
 
 // All returns the hints of an error and of those that it wraps, each once, the
 // innermost first.
 func All(err error) []string {
+	h, ok := err.(hinted)
+	if ok && h.alone {
+		return []string{h.hint}
+	}
 	var hints []string
 	add := func(more ...string) {
 		for _, h := range more {
@@ -40,7 +53,7 @@ func All(err error) []string {
 			add(All(inner)...)
 		}
 	}
-	if h, ok := err.(hinted); ok {
+	if ok {
 		add(h.hint)
 	}
 	return hints

@@ -16,10 +16,13 @@ func TestHints(t *testing.T) {
 	if got, want := All(outer), []string{"look in runs", "or elsewhere", "ask for help"}; !slices.Equal(got, want) {
 		t.Errorf("hints %q, want %q", got, want)
 	}
+	if got := All(With(fmt.Errorf("again: %w", Instead(outer, "look here")), "or ask")); !slices.Equal(got, []string{"look here", "or ask"}) {
+		t.Errorf("in place of hints: %q", got)
+	}
 	if !errors.Is(outer, fs.ErrNotExist) || inner.Error() != fs.ErrNotExist.Error() {
 		t.Errorf("a hint changed the error: %v", inner)
 	}
-	if All(nil) != nil || All(errors.New("plain")) != nil || With(nil, "none") != nil {
+	if All(nil) != nil || All(errors.New("plain")) != nil || With(nil, "none") != nil || Instead(nil, "none") != nil {
 		t.Error("hints of nothing")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 	"github.com/rlzero/rlzero/model/text"
@@ -153,7 +154,7 @@ func (f *Folder) findBase() error {
 		}
 	}
 	err = fmt.Errorf("%s: base_model_name_or_path: found %q, where there is no model; accepted: the folder or GGUF file of the model that the adapter belongs to", path, cfg.Base)
-	return hint.With(err, "put that model there, or give it as MODEL with --adapter %s", f.Adapter)
+	return hint.With(err, "put that model there, or give it as MODEL to a command that has --adapter, with --adapter %s", terminal.ShellWord(f.Adapter))
 }
 
 const configFile = "config.json"

@@ -11,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/memory"
@@ -445,7 +446,7 @@ func (b blueprint) trainsWhole() error {
 		return err
 	}
 	return hint.With(fmt.Errorf("%w: model %s is an adapter, but the recipe trains a whole model", lines.ErrInput, b.begun),
-		"go on with the adapter: %s; or merge it into its model: rlzero export --format hf --out FOLDER %s", describing(then), b.begun)
+		"go on with the adapter: %s; or merge it into its model: rlzero export --format hf --out FOLDER %s", describing(then), terminal.ShellWord(b.begun))
 }
 
 // goesOn refuses an adapter to begin with that is not the one that the recipe describes.
@@ -456,7 +457,7 @@ func (b blueprint) goesOn() error {
 	}
 	if then.Saved != nil || then.Ranks != nil || then.Alphas != nil {
 		return hint.With(fmt.Errorf("%w: the adapter %s has modules_to_save, rank_pattern or alpha_pattern; accepted: one that [model.lora] describes", lines.ErrInput, b.begun),
-			"merge it into its model: rlzero export --format hf --out FOLDER %s", b.begun)
+			"merge it into its model: rlzero export --format hf --out FOLDER %s", terminal.ShellWord(b.begun))
 	}
 	refuse := func(key string, found, accepted any) error {
 		return hint.With(fmt.Errorf("%w: model.lora.%s is %v, and the adapter %s, which training goes on with, has %v", lines.ErrInput, key, found, b.begun, accepted), "--set model.lora.%s=%v", key, accepted)

@@ -189,6 +189,14 @@ const maxSize = 1 << 24
 // the versions of the policy have only the adapter.
 func (s Spec) NeedsFolder() bool { return s.base == folderBase }
 
+// Base is that folder on the machine of the run; "": no worker needs it.
+func (s Spec) Base() string {
+	if !s.NeedsFolder() {
+		return ""
+	}
+	return s.model.folder
+}
+
 // Open makes a worker on a device. folder is that of NeedsFolder. The worker has no
 // weights until Load.
 func (s Spec) Open(folder string, dev gpu.Device) (*Worker, error) {

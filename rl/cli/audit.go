@@ -118,7 +118,7 @@ func audited(c *cli.Context, path string) (*audit.Report, error) {
 		return audit.Run(path, o)
 	}
 	if _, err := os.Stat(path); path != "-" && errors.Is(err, fs.ErrNotExist) {
-		return nil, meant(usagef("%s: there is no such run or file", path), path)
+		return nil, withEntry(usagef("%s: there is no such run or file", path), path)
 	}
 	in, err := input(c, path)
 	if err != nil {

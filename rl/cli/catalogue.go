@@ -65,14 +65,18 @@ func (k catalogue) checkFile(name string) error {
 	return k.check(name)
 }
 
-// meant adds to an error about a run or a model which entry of a catalogue has its name, if no file or folder has.
-func meant(err error, name string) error {
+// withEntry adds to an error about a run or a model which entry of a catalogue has its name, if no file or folder has.
+func withEntry(err error, name string) error {
 	if _, none := os.Stat(name); none == nil {
 		return err
 	}
 	for _, k := range catalogues {
 		if slices.Contains(k.names(), name) {
-			return hint.With(err, "%s is a %s: rlzero %s show %s", name, k.kind, k.command, name)
+			a := "a"
+			if strings.ContainsAny(k.kind[:1], "aeiou") {
+				a = "an"
+			}
+			return hint.With(err, "%s is %s %s: rlzero %s show %[1]s", name, a, k.kind, k.command)
 		}
 	}
 	return err

@@ -336,7 +336,7 @@ func checkRun(dir string) error {
 		if near := store.NearRun(dir); near != "" {
 			err = hint.With(err, "did you mean %s?", near)
 		}
-		return meant(err, dir)
+		return withEntry(err, dir)
 	}
 	return nil
 }

@@ -242,14 +242,14 @@ func findCheckpoint(c *cli.Context, path, checkpoint string) (store.Found, error
 func findQuietly(c *cli.Context, path, checkpoint string) (store.Found, error) {
 	found, err := store.FindModel(path, checkpoint)
 	warn(c, found.Warnings)
-	return found, meant(err, path)
+	return found, withEntry(err, path)
 }
 
 // findText is findQuietly for commands that need no weights.
 func findText(c *cli.Context, path string) (store.Found, error) {
 	found, err := store.FindText(path)
 	warn(c, found.Warnings)
-	return found, meant(err, path)
+	return found, withEntry(err, path)
 }
 
 // openModel opens the device and loads MODEL onto it, with the adapter of --adapter.

@@ -130,7 +130,7 @@ func trainBeside(c *cli.Context, page *besidePage) error {
 	show := c.App.ErrWriter
 	caps := dev.Caps()
 	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Replay: c.String("replay"), Ask: endpoint.New(), Device: dev, Show: show, Verbose: c.Bool("verbose"), Version: Version, Report: reportOf}
-	w, err := openWorkers(c, caps, r.Model)
+	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err
 	}

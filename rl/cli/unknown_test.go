@@ -27,6 +27,7 @@ func TestUnknown(t *testing.T) {
 		{"show sft-chat", recipe}, {"watch sft-chat", recipe}, {"rows sft-chat", recipe}, {"doctor --draws sft-chat", recipe}, {"audit sft-chat", recipe},
 		{"eval sft-chat", recipe}, {"sample sft-chat", recipe}, {"chat sft-chat", recipe}, {"fit sft-chat", recipe}, {"serve sft-chat", recipe}, {"inspect template --model sft-chat", recipe},
 		{"watch chain_sum", "rlzero: hint: chain_sum is a task: rlzero tasks show chain_sum\n"},
+		{"show grpo", "rlzero: hint: grpo is an algorithm: rlzero algorithms show grpo\n"},
 		{"audit nosuch", "rlzero: error: nosuch: there is no such run or file\n"},
 		{"train countdown-tiny --dry-run --run " + file, "run " + file + " is a file\nrlzero: hint: give the folder of the run\n"},
 		{"export m --format hff --out x", "--format is \"hff\"; accepted: hf, peft, gguf, csv, tfevents\nrlzero: hint: did you mean hf?\n"},

@@ -18,9 +18,11 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
 	"github.com/rlzero/rlzero/rl/fleet/verdict"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 var (
@@ -197,16 +199,23 @@ func work(c *cli.Context, door bus.Door) error {
 	return nil
 }
 
-// openCopy makes a copy of a run's policy. folder is that of the model whose adapter is
-// trained; "": none is named.
-func openCopy(data []byte, folder string, dev gpu.Device) (bus.Engine, error) {
+// openCopy makes a copy of a run's policy. path names the model whose adapter is trained, as
+// MODEL does; "": none is named.
+func openCopy(data []byte, path string, dev gpu.Device) (bus.Engine, error) {
 	var spec cast.Spec
 	if err := json.Unmarshal(data, &spec); err != nil {
 		return nil, fmt.Errorf("%w: the trainer's model: %w", errUnfit, err)
 	}
-	if spec.NeedsFolder() && folder == "" {
-		return nil, hint.With(fmt.Errorf("%w: the run trains an adapter, and this machine needs its base model", errUnfit),
-			"name the folder of that model with --model DIR")
+	folder := ""
+	if spec.NeedsFolder() {
+		if path == "" {
+			return nil, hint.With(fmt.Errorf("%w: the run trains an adapter, and this machine needs its base model", errUnfit),
+				"name the folder of that model with --model DIR")
+		}
+		var err error
+		if folder, err = baseOf(path); err != nil {
+			return nil, fmt.Errorf("--model: %w", err)
+		}
 	}
 	plan, err := spec.Plan(dev.Caps())
 	if err == nil {
@@ -215,7 +224,27 @@ func openCopy(data []byte, folder string, dev gpu.Device) (bus.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnfit, err)
 	}
-	return spec.Open(folder, dev)
+	engine, err := spec.Open(folder, dev)
+	if err != nil { // a nil *cast.Worker would be an engine that is there
+		return nil, err
+	}
+	return engine, nil
+}
+
+// baseOf is the folder of the model that path names, of an adapter that of the model below it.
+func baseOf(path string) (string, error) {
+	found, err := store.FindModel(path, "")
+	if err != nil {
+		return "", err
+	}
+	f, err := hf.ReadFolder(found.Dir)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	if f.Adapter != "" {
+		found.Dir = f.Dir
+	}
+	return found.Dir, f.Tensors.Close()
 }
 
 func workersCommand() *cli.Command {

@@ -35,6 +35,7 @@ var workerFlags = []cli.Flag{
 type workers struct {
 	devices []gpu.Device
 	hub     *bus.Hub
+	keyed   bool        // the hub takes those alone who have a key
 	notes   chan string // of the hub
 	options fleet.Options
 	started sampler
@@ -49,9 +50,9 @@ type sampler interface {
 	Close()
 }
 
-// openWorkers opens the devices of --workers, or the server; own is the trainer's device, and m what it
-// trains. nil: no workers are asked for.
-func openWorkers(c *cli.Context, own gpu.Caps, m recipe.Model) (*workers, error) {
+// openWorkers opens the devices of --workers, or the server; own is the trainer's device. nil: no
+// workers are asked for.
+func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 	asked := c.String("workers")
 	w := &workers{own: cardOf(own), options: fleet.Options{Mode: fleet.Mode(c.String("workers-mode")), Audit: c.Float64("audit")}}
 	if m := w.options.Mode; m != "" && m != fleet.Exact && m != fleet.Draft {
@@ -64,7 +65,7 @@ func openWorkers(c *cli.Context, own gpu.Caps, m recipe.Model) (*workers, error)
 		return nil, nil
 	}
 	if asked == "nats" || strings.HasPrefix(asked, "nats:") {
-		return w, w.openHub(c, asked, m)
+		return w, w.openHub(c, asked)
 	}
 	names, err := workerDevices(asked, own.ID)
 	if err != nil {
@@ -110,8 +111,8 @@ func workerDevices(asked, own string) ([]string, error) {
 const maxNotes = 100
 
 // openHub starts the server of --workers nats or nats:HOST:PORT, or reaches that of
-// nats://HOST:PORT, and prints what to type on other machines.
-func (w *workers) openHub(c *cli.Context, asked string, m recipe.Model) error {
+// nats://HOST:PORT.
+func (w *workers) openHub(c *cli.Context, asked string) error {
 	if w.options.Mode == "" {
 		w.options.Mode = fleet.Draft
 	}
@@ -141,26 +142,27 @@ func (w *workers) openHub(c *cli.Context, asked string, m recipe.Model) error {
 	if w.hub, err = bus.Open(o); err != nil {
 		return usagef("--workers: %w", err)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "each worker is started with: %s\n", workerLine(w.hub.URL(), door.Key.Public() != "", m))
+	w.keyed = door.Key.Public() != ""
 	return nil
 }
 
-// workerLine starts a worker of a run that trains a model. Of an adapter, the versions of the policy do
-// not have the model below it.
-func workerLine(url string, key bool, m recipe.Model) string {
+// workerLine starts a worker of a run. base is the folder of the model below an adapter, where the
+// worker needs it too.
+func workerLine(url string, key bool, base string) string {
 	line := "rlzero worker " + url
 	if key {
 		line += " --key FILE"
 	}
-	if m.Path != "" && m.LoRA.Rank > 0 {
-		line += " --model DIR, where DIR is the model below the adapter, here " + terminal.ShellWord(m.Path)
+	if base != "" {
+		line += " --model DIR, where DIR is the model below the adapter, here " + terminal.ShellWord(base)
 	}
 	return line
 }
 
-// start makes the sampler of a run.
+// start makes the sampler of a run, and says what to type on other machines.
 func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
-	if w.started != nil { // for a folder that another run has
+	again := w.started != nil // for a folder that another run has
+	if again {
 		w.started.Close()
 	}
 	spec, err := cast.SpecOf(r, c.Folder)
@@ -183,6 +185,9 @@ func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (roll
 		}
 		w.started = s
 		return s, nil
+	}
+	if !again {
+		note("each worker is started with: " + workerLine(w.hub.URL(), w.keyed, spec.Base()))
 	}
 	w.hub.Serve(data)
 	w.options.Slots, w.options.Judges = w.hub.Slots, w.hub.Judges

@@ -392,8 +392,28 @@ func TestUnfit(t *testing.T) {
 	if code(err) != exitRefused || !errors.Is(err, gpu.ErrOutOfMemory) {
 		t.Errorf("too little memory: %v", err)
 	}
-	if _, err = openCopy([]byte(strings.Replace(string(data), `"seed"`, `"base":"folder","adapter":{"r":4,"lora_alpha":8,"peft_type":"LORA","target_modules":"all-linear"},"seed"`, 1)), "", dev); code(err) != exitRefused || len(hint.All(err)) != 1 {
+	adapter := []byte(strings.Replace(string(data), `"seed"`, `"base":"folder","adapter":{"r":4,"lora_alpha":8,"peft_type":"LORA","target_modules":"all-linear"},"seed"`, 1))
+	if _, err = openCopy(adapter, "", dev); code(err) != exitRefused || len(hint.All(err)) != 1 {
 		t.Errorf("an adapter without its model: %v", err)
+	}
+	base, broken := newTiny(t, 1), t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "config.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(broken, "nosuch"), broken} {
+		if engine, err := openCopy(adapter, path, dev); engine != nil || code(err) != exitRefused && code(err) != exitUsage {
+			t.Errorf("an adapter of %s: %v, %v", path, engine, err)
+		}
+	}
+	for _, path := range []string{base, withAdapter(t, base)} {
+		engine, err := openCopy(adapter, path, dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine.Close()
+	}
+	if engine, err := openCopy([]byte(strings.Replace(string(adapter), "all-linear", "nothing", 1)), base, dev); err == nil || engine != nil {
+		t.Errorf("an adapter of no module: %v, %v", engine, err)
 	}
 	for _, bad := range []string{"", "{}", `{"config":{}}`, strings.Replace(string(data), `"seed"`, `"base":"here","seed"`, 1),
 		regexp.MustCompile(`"context":\d+`).ReplaceAllString(string(data), `"context":-1`), regexp.MustCompile(`"sequences":\d+`).ReplaceAllString(string(data), `"sequences":99999999`)} {
@@ -405,14 +425,10 @@ func TestUnfit(t *testing.T) {
 
 // TestWorkerLine: the command that starts a worker names what the worker must have beforehand.
 func TestWorkerLine(t *testing.T) {
-	made, path := recipe.Model{}, recipe.Model{Path: "models/mine"}
-	made.LoRA.Rank = 4
-	adapter := path
-	adapter.LoRA.Rank = 4
 	for want, got := range map[string]string{
-		"rlzero worker nats://a":            workerLine("nats://a", false, made),
-		"rlzero worker nats://a --key FILE": workerLine("nats://a", true, path),
-		"rlzero worker nats://a --key FILE --model DIR, where DIR is the model below the adapter, here models/mine": workerLine("nats://a", true, adapter),
+		"rlzero worker nats://a":            workerLine("nats://a", false, ""),
+		"rlzero worker nats://a --key FILE": workerLine("nats://a", true, ""),
+		"rlzero worker nats://a --key FILE --model DIR, where DIR is the model below the adapter, here models/mine": workerLine("nats://a", true, "models/mine"),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

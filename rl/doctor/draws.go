@@ -129,7 +129,7 @@ func position(dir string, r *recipe.Recipe, step int) (train.Position, error) {
 	at, stage, first, there := train.Position{Total: step}, "", 1, false
 	err := record.Raw(filepath.Join(dir, record.MetricsFile), func(_ int, line []byte) error {
 		n, of, ok := record.Head(line)
-		if !ok || n == 0 || there { // 0: an evaluation
+		if !ok || n == 0 || there { // 0: the evaluation before the first step
 			return nil
 		}
 		if there = n > step; of != stage {

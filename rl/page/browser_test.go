@@ -662,17 +662,19 @@ func TestFolds(t *testing.T) {
 }
 
 // TestShort: the axes of a run of three steps have all of them, and the command that a group names writes a prompt as
-// the run did, with the recipe's system message.
+// the run did, with the recipe's system message; where that is not known there is none.
 func TestShort(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sums")
 	made(t, dir, "sums", "task", 1, 3, 0.5)
 	recipe, err := os.ReadFile(filepath.Join(dir, "recipe.toml"))
 	must(t, err)
 	for system, flags := range map[string]string{
-		"":                                 " --prompt ",
-		"system = \"Be \\\"brief\\\".\"\n": " --chat --system 'Be \"brief\".' --prompt ",
-		"system = \"\"\"\nTwo\n\"lines\\\"\"\"\"\n": " --chat --system 'Two\n\"lines\"' --prompt ",
-		"form = \"chat\"\nsystem = \"\"\n":          " --chat --prompt ",
+		"":                                 "",
+		"system = \"Be \\\"brief\\\".\"\n": " --chat --system 'Be \"brief\".'",
+		"system = \"\"\"\nTwo\n\"lines\\\"\"\"\"\n":                       " --chat --system 'Two\n\"lines\"'",
+		"form = \"chat\"\nsystem = \"\"\n":                                " --chat",
+		"form = \"auto\"\nsystem = \"\"\n":                                "",
+		"form = \"text\"\nsystem = \"\"\n[model]\npath = \"m\"\n[task]\n": "",
 	} {
 		write(t, dir, "recipe.toml", strings.Replace(string(recipe), "[task]\n", "[task]\n"+system, 1))
 		runs, err := Open(dir)
@@ -686,21 +688,27 @@ func TestShort(t *testing.T) {
 			t.Errorf("the first axis has %q, want %q", labels, want)
 		}
 		visit(b, "#/run/sums/completions?step=3&group=1")
-		if got := text(b, "main .note:last-of-type code"); !strings.Contains(got, flags) {
-			t.Errorf("%q: the command is %q, want it with %q", system, got, flags)
+		if got, want := text(b, "main .note:last-of-type code"), "rlzero sample "+dir+flags+" --prompt '1 + 7 >'"; got != want {
+			t.Errorf("%q: the command is %q, want %q", system, got, want)
 		}
 		quiet(t, b, "the group")
 	}
+	without := func(why, recipe string) {
+		t.Helper()
+		write(t, dir, "recipe.toml", recipe)
+		runs, err := Open(dir)
+		must(t, err)
+		data, err := runs.File(Room)
+		must(t, err)
+		b := opened(t, data, "window.shownHash === '#/run/sums/now'")
+		visit(b, "#/run/sums/completions?step=3&group=1")
+		if got := text(b, "main"); !strings.Contains(got, "group 1") || strings.Contains(got, "To give this prompt") {
+			t.Errorf("%s: the group says %q", why, got)
+		}
+	}
+	without("a chat template decides", strings.Replace(string(recipe), "[task]\n", "[model]\npath = \"m\"\n[task]\nform = \"auto\"\nsystem = \"\"\n", 1))
 	completions, err := os.ReadFile(filepath.Join(dir, "completions.jsonl"))
 	must(t, err)
 	write(t, dir, "completions.jsonl", strings.ReplaceAll(string(completions), `"prompt":"1 + 7 \u003e"`, `"prompt":""`)) // an episode that its world begins
-	runs, err := Open(dir)
-	must(t, err)
-	data, err := runs.File(Room)
-	must(t, err)
-	b := opened(t, data, "window.shownHash === '#/run/sums/now'")
-	visit(b, "#/run/sums/completions?step=3&group=1")
-	if got := text(b, "main"); strings.Contains(got, "To give this prompt") {
-		t.Errorf("a group without a prompt says how to give it: %q", got)
-	}
+	without("no prompt", string(recipe))
 }

@@ -312,7 +312,7 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 		if column := learnable(row); column != "" {
 			err = hint.With(err, "name the column that is to be learned: --set task.columns.completion=%s", terminal.ShellWord(column))
 		}
-		return chat.Lesson{}, hint.With(err, "take these rows out, or leave out the stage that imitates them: skip = true")
+		return chat.Lesson{}, hint.With(err, "take these rows out, or leave out the stage that imitates them, if there are others: --set stage.NAME.skip=true")
 	}
 	if r.format == nil {
 		return chat.Lesson{}, errNoTemplate

@@ -159,12 +159,12 @@ func TestLesson(t *testing.T) {
 		}
 	}
 	for _, x := range []struct{ row, want, hints string }{
-		{`{"prompt":"U"}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has no column`, "take these rows out, or leave out the stage that imitates them: skip = true"},
-		{`{"prompt":"U","completion":null}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has completion (empty)`, "take these rows out, or leave out the stage that imitates them: skip = true"},
+		{`{"prompt":"U"}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has no column`, "take these rows out, or leave out the stage that imitates them, if there are others: --set stage.NAME.skip=true"},
+		{`{"prompt":"U","completion":null}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has completion (empty)`, "take these rows out, or leave out the stage that imitates them, if there are others: --set stage.NAME.skip=true"},
 		{`{"prompt":"U","answer":"A"}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has answer`,
-			"name the column that is to be learned: --set task.columns.completion=answer; take these rows out, or leave out the stage that imitates them: skip = true"},
+			"name the column that is to be learned: --set task.columns.completion=answer; take these rows out, or leave out the stage that imitates them, if there are others: --set stage.NAME.skip=true"},
 		{`{"prompt":"U","note":"n","full text":"a longer one","n":7}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has full text, n, note`,
-			"name the column that is to be learned: --set task.columns.completion='full text'; take these rows out, or leave out the stage that imitates them: skip = true"},
+			"name the column that is to be learned: --set task.columns.completion='full text'; take these rows out, or leave out the stage that imitates them, if there are others: --set stage.NAME.skip=true"},
 		{`{"prompt":"U","completion":{}}`, `"completion": accepted: text, a number, true, false, or a list of messages`, ""},
 	} {
 		_, err := rendererOf(t, "", Style{Form: Auto}).Lesson(rowOf(t, x.row))

@@ -26,13 +26,20 @@ func modelOf(r *recipe.Recipe, resumed bool) (store.Found, error) {
 		return store.Found{}, nil
 	}
 	found, err := store.FindModel(r.Model.Path, "")
-	advice := "name the folder of your model with --set model.path=FOLDER"
-	if resumed {
-		advice = "a run goes on with the model that it began with: put it back there"
-	} else if near := store.NearModel(r.Model.Path); near != "" {
-		advice = "--set model.path=" + terminal.ShellWord(near)
+	if err == nil {
+		return found, nil
 	}
-	return found, hint.With(err, "%s", advice)
+	switch near := store.NearModel(r.Model.Path); {
+	case resumed && near != "":
+		err = hint.Instead(err, "a run goes on with the model that it began with; it may be %s: put it back there", near)
+	case resumed:
+		err = hint.With(err, "a run goes on with the model that it began with: put it back there")
+	case near != "":
+		err = hint.With(err, "--set model.path=%s", terminal.ShellWord(near))
+	default:
+		err = hint.With(err, "name the folder of your model with --set model.path=FOLDER")
+	}
+	return found, err
 }
 
 // Members is a recipe in which the paths of models of [models] are folders or files of models; notes

@@ -67,8 +67,12 @@ var rules = []rule{
 // advice is what to do about a rule where the run says more than its row can.
 var advice = map[string]func(*history) string{"falls_apart": causes, "stands_still": unmoved}
 
-// lookAtKeep is what to do about steps without a gradient where completions differ in what they are paid.
-const lookAtKeep = "In a control with a constant reward this is meant. Otherwise look at keep and advantage: rlzero show RUN --step N has what was refused and why"
+// What to do about steps without a gradient: in general, and where no completion is right.
+const (
+	meantIn    = "In a control with a constant reward this is meant. Otherwise "
+	lookAtKeep = meantIn + "look at keep and advantage: rlzero show RUN --step N has what was refused and why"
+	noneRight  = meantIn + "no completion is right, so that rewards prefer none: read what it writes (rlzero show RUN --step N), then imitate first, allow longer answers, take easier problems, or say in the prompt how to answer"
+)
 
 // symptoms are rules about what a collapse brings with it. They are silent while the policy sinks:
 // their advice would lead away from the cause.
@@ -374,7 +378,7 @@ func unmoved(h *history) string {
 	if len(groups) < still || slices.Min(groups[len(groups)-still:]) < 1 || right.mean > 0 {
 		return lookAtKeep
 	}
-	return "No completion is right, so that rewards prefer none. Read what it writes (rlzero show RUN --step N), then imitate first, allow longer answers, take easier problems, or say in the prompt how to answer"
+	return noneRight
 }
 
 // Equal rewards at the end of what was learned are no fault of the problems.

@@ -106,8 +106,8 @@ async function group(el, r, step, lines, params) {
   el.append(R.answers(alone.length ? alone : lines, tokens, params, await r.linesOf("judgements.jsonl", step.step)));
   const made = (await r.linesOf("rows.jsonl", step.step)).filter((o) => o.group === first.group);
   if (made.length) el.append(rows(made));
-  const { chat, system } = r.facts || {}, talking = chat ? " --chat" + (system && " --system " + R.shell(system)) : "";
-  if (first.prompt) el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)}${talking} --prompt ${R.shell(first.prompt)}`)));
+  const { chat, system, written } = r.facts || {}, talking = chat ? " --chat" + (system && " --system " + R.shell(system)) : "";
+  if (first.prompt && written) el.append(R.h("p", { class: "note" }, "To give this prompt to the trained model: ", R.code(`rlzero sample ${R.shell(r.dir)}${talking} --prompt ${R.shell(first.prompt)}`)));
 }
 
 // tree is that of a group: each node below the one that it comes after, its edge as wide as its completions are many,

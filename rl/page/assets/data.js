@@ -315,7 +315,9 @@ function recipeFacts(text) {
   f.control = f.stages.some((s) => /\brandom\b|^one$/.test(s.reward || ""));
   f.title = f.name || f.about.split(/[:,]/)[0];
   f.system = systemOf(text);
-  f.chat = f.system !== "" || f.keys.get("task.form") === '"chat"';
+  const form = f.keys.get("task.form");
+  f.chat = f.system !== "" || form === '"chat"';
+  f.written = f.chat || form === '"text"' || (f.keys.get("model.path") || '""') === '""'; // else the model's chat template decides
   return f;
 }
 
