@@ -35,8 +35,8 @@ var workerFlags = []cli.Flag{
 type workers struct {
 	devices []gpu.Device
 	hub     *bus.Hub
-	keyed   bool        // the hub takes those alone who have a key
-	notes   chan string // of the hub
+	invite  func(base string) // of the hub: prints what to type on other machines
+	notes   chan string       // of the hub
 	options fleet.Options
 	started sampler
 	own     bus.Card // of this machine
@@ -142,7 +142,9 @@ func (w *workers) openHub(c *cli.Context, asked string) error {
 	if w.hub, err = bus.Open(o); err != nil {
 		return usagef("--workers: %w", err)
 	}
-	w.keyed = door.Key.Public() != ""
+	w.invite = func(base string) {
+		fmt.Fprintf(c.App.ErrWriter, "each worker is started with: %s\n", workerLine(w.hub.URL(), door.Key.Public() != "", base))
+	}
 	return nil
 }
 
@@ -187,7 +189,7 @@ func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (roll
 		return s, nil
 	}
 	if !again {
-		note("each worker is started with: " + workerLine(w.hub.URL(), w.keyed, spec.Base()))
+		w.invite(spec.Base())
 	}
 	w.hub.Serve(data)
 	w.options.Slots, w.options.Judges = w.hub.Slots, w.hub.Judges

@@ -412,8 +412,16 @@ func TestUnfit(t *testing.T) {
 		}
 		engine.Close()
 	}
-	if engine, err := openCopy([]byte(strings.Replace(string(adapter), "all-linear", "nothing", 1)), base, dev); err == nil || engine != nil {
-		t.Errorf("an adapter of no module: %v, %v", engine, err)
+	config, err := os.ReadFile(filepath.Join(base, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper := regexp.MustCompile(`"num_hidden_layers": *`).ReplaceAll(config, []byte("${0}1"))
+	if err := os.WriteFile(filepath.Join(base, "config.json"), deeper, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if engine, err := openCopy(adapter, base, dev); err == nil || engine != nil { // as an interface too
+		t.Errorf("a model without some of its layers: %v, %v", engine, err)
 	}
 	for _, bad := range []string{"", "{}", `{"config":{}}`, strings.Replace(string(data), `"seed"`, `"base":"here","seed"`, 1),
 		regexp.MustCompile(`"context":\d+`).ReplaceAllString(string(data), `"context":-1`), regexp.MustCompile(`"sequences":\d+`).ReplaceAllString(string(data), `"sequences":99999999`)} {
