@@ -3,7 +3,7 @@ package advice
 import "regexp"
 
 // word is one of a command line, as terminal.ShellWord writes it.
-const word = `((?:'[^']*'|\\')+|\S+)`
+const word = `((?:'[^']*'|\\')+|[^\s;]+)`
 
 // rules are applied one after the other.
 var rules = []struct {
@@ -18,7 +18,7 @@ var rules = []struct {
 	{regexp.MustCompile(`put that model there, or give it as MODEL to a command that has --adapter, with --adapter ` + word), "drop the files of that model too"},
 	{regexp.MustCompile(` by rlzero; fetch it from the Hugging Face hub first: .*`), ": drop the files of a small model here"},
 	{regexp.MustCompile(`: rlzero train (dpo-lora|sft-chat) --set .*`), " with the recipe $1, from the command line"},
-	{regexp.MustCompile(`: rlzero export --format hf --out FOLDER ` + word), " with rlzero export, from the command line"},
+	{regexp.MustCompile(`: rlzero export --(format hf|member NAME) --out FOLDER ` + word), " with rlzero export, from the command line"},
 	{regexp.MustCompile(`rlzero judge ` + word + ` --failed shows answers that cannot be read`), "judgements.jsonl has its answers"},
 	// Two changes of one line.
 	{regexp.MustCompile(`(=\S+|') --set `), "$1 and --set "},

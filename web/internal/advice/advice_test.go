@@ -28,6 +28,7 @@ func TestOnPage(t *testing.T) {
 		"merge it: rlzero export --format hf --out FOLDER 'my run/it'\\''s'":                                                                            "merge it with rlzero export, from the command line",
 		"put that model there, or give it as MODEL to a command that has --adapter, with --adapter 'my run'":                                            "drop the files of that model too",
 		"--set 'model.lora.modules=[\"q\", \"v\"]' --set task.data='my rows.jsonl'":                                                                     "model.lora.modules = [\"q\", \"v\"] and task.data = 'my rows.jsonl'",
+		"write that: rlzero export --member NAME --out FOLDER RUN; merge others":                                                                        "write that with rlzero export, from the command line; merge others",
 		"rlzero devices lists the devices":                                                                                                              "",
 		"give name = \"NAME\" (rlzero tasks lists them), or data = \"FILE\"":                                                                            "give name = \"NAME\", or data = \"FILE\"",
 		"if it is a judge, rlzero judge runs/x --failed shows answers that cannot be read":                                                              "if it is a judge, judgements.jsonl has its answers",
