@@ -131,7 +131,7 @@ func TestOtherOrigin(t *testing.T) {
 		must(t, os.RemoveAll(c)) // the newest checkpoint is another one
 	}
 	_, err = Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
-	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "which has changed since") {
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "in whose place is now that in ") {
 		t.Errorf("resumed from another model: %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestBaseHasGoneOn(t *testing.T) {
 	trainIn(t, whole, true, sets...) // as long as it is the same
 	trainIn(t, base, true, append(slices.Clone(quiet), "stage.rl.steps=4")...)
 	_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
-	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "which has changed since") {
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "in whose place is now that in ") {
 		t.Errorf("continued over another model: %v", err)
 	}
 }

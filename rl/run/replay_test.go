@@ -63,7 +63,7 @@ func TestReplayRefused(t *testing.T) {
 	for _, c := range checkpointDirs(t, base)[1:] {
 		must(t, os.RemoveAll(c)) // the newest checkpoint is another one
 	}
-	refused("another model", originFile, "", "which has changed since")
+	refused("another model", originFile, "", "in whose place is now that in ")
 }
 
 // group is one that the initial weights drew.

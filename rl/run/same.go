@@ -76,12 +76,18 @@ func unchanged(then, now *receipt.Origin, dir string) error {
 	if now != nil && slices.Equal(then.Files, now.Files) {
 		return nil
 	}
-	which := "which"
-	if i := slices.IndexFunc(then.Files, func(f receipt.Hash) bool { return now != nil && !slices.Contains(now.Files, f) }); i >= 0 {
-		which = "whose " + then.Files[i].Name
+	what := "which has changed since"
+	switch {
+	case now == nil:
+	case now.Folder != then.Folder:
+		what = "in whose place is now that in " + now.Folder
+	default:
+		if i := slices.IndexFunc(then.Files, func(f receipt.Hash) bool { return !slices.Contains(now.Files, f) }); i >= 0 {
+			what = "whose " + then.Files[i].Name + " has changed since"
+		}
 	}
-	return hint.With(fmt.Errorf("%w: run %s started from the model in %s, %s has changed since: the run would not come to the same bytes",
-		lines.ErrInput, dir, then.Folder, which), "restore the model, or start a new run in another folder")
+	return hint.With(fmt.Errorf("%w: run %s started from the model in %s, %s: the run would not come to the same bytes", lines.ErrInput, dir, then.Folder, what),
+		"restore the model, or start a new run in another folder")
 }
 
 // origins are what models of [models], and an adapter that training goes on with, were read from, by their names.
