@@ -37,7 +37,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	program := buildProgram(t)
 	train := func(dir string, more ...string) []string {
-		args := append(small(dir, 40), "--set", "stage.rl.checkpoint_every=4")
+		args := append(small(dir, 160), "--set", "stage.rl.checkpoint_every=4")
 		return append(args, more...)
 	}
 	base, dir := filepath.Join(t.TempDir(), "undisturbed"), filepath.Join(t.TempDir(), "full")
@@ -45,7 +45,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("undisturbed:\n%s", p.shown())
 	}
 	// A worker that comes when a run has ended waits for ever, so it is there before the run begins,
-	// which takes some seconds, and has joined before it is killed. Another run finds a free port.
+	// which takes some seconds, longer than a worker rests between tries, and has joined before it is killed. Another run finds a free port.
 	finds := program.run(t, train(filepath.Join(t.TempDir(), "port"), "--workers", "nats")...)
 	if !finds.until(func() bool { return strings.Contains(finds.shown(), "rlzero worker nats://") }) {
 		t.Fatalf("no address is printed:\n%s", finds.shown())
