@@ -259,18 +259,25 @@ sampling = {max_completion_tokens = 4}
 "my/same" = "step_mean(last(rm) == reward)"
 `
 
+// pairRows is a file of forty pairs of a right and a wrong answer.
+func pairRows(t *testing.T) string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "rows.jsonl")
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	return data
+}
+
 // TestPairs: a reward model learns from the pairs of a file which answer is better, by comparing the two
 // and by each alone, also of held-out pairs, and begins with no opinion; then it pays.
 func TestPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains a chat model")
 	}
-	start, data := chatModel(t), filepath.Join(t.TempDir(), "rows.jsonl")
-	var rows strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
-	}
-	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	start, data := chatModel(t), pairRows(t)
 	for preset, margins := range map[string]bool{"bradley_terry": true, "pointwise": false} {
 		t.Run(preset, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
@@ -299,12 +306,7 @@ func TestRewardModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains and resumes a chat model")
 	}
-	start, data := chatModel(t), filepath.Join(t.TempDir(), "rows.jsonl")
-	var rows strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&rows, `{"question":"say %[1]d","answer":"%[1]d","wrong":"no"}`+"\n", i)
-	}
-	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	start, data := chatModel(t), pairRows(t)
 	text, _, _ := strings.Cut(pairsText, "[[stage]]\nkind = \"rl\"")
 	text = strings.NewReplacer("verifier = \"exact\"\nmax_prompt_tokens = 64\n", "", "warmup_steps = 0", "warmup_steps = 0\nschedule = \"constant\"").Replace(text)
 	for name, lora := range map[string]string{"whole": "", "adapter": "[model.lora]\nrank = 2\n"} {
