@@ -184,7 +184,7 @@ class Base:
         (one / "expected.json").write_text(json.dumps({
             "schema": 1, "base": self.folder.name, "adapter": one.name, "modules": modules, "bounds": bounds,
             "l1": {"value": ref["l1"], "tokens": ref["tokens"]}, "l2": {"value": ref["l2"]},
-            "greedy": [self.greedy(right, g["prompt"], 2 * bounds["bound_logits"]) for g in self.want["greedy"]],
+            "greedy": [g for g in (self.greedy(right, g["prompt"], 2 * bounds["bound_logits"]) for g in self.want["greedy"]) if g["continuation"]],
             "sequences": [{k: [None, *s[k].tolist()] for k in ("logprob", "entropy", "meanlogsoftmax")} for s in ref["sequences"]],
         }))
         from safetensors.torch import save_file
@@ -211,20 +211,19 @@ class Base:
         return out
 
     def greedy(self, model, prompt, gap):
-        """The model's own continuation, up to an end token, or to where the two largest logits are nearer than gap."""
+        """The model's own continuation, up to an end token, or to where the two largest logits are nearer than gap: that can
+        be its first token, and then nothing is left to compare."""
         import torch
-        ids, least, ends = list(prompt), math.inf, end_tokens(model.config)
+        ids, ends = list(prompt), end_tokens(model.config)
         with torch.no_grad():
             for _ in range(GREEDY):
                 best = model(torch.tensor([ids])).logits[0, -1].topk(2)
-                between = (best.values[0] - best.values[1]).item()
-                if between <= gap:
+                if (best.values[0] - best.values[1]).item() <= gap:
                     break
-                least = min(least, between)
                 ids.append(best.indices[0].item())
                 if ids[-1] in ends:
                     break
-        return {"prompt": prompt, "continuation": ids[len(prompt):], "min_gap": least}
+        return {"prompt": prompt, "continuation": ids[len(prompt):]}
 
     def again(self, rlzero, one):
         """What is wrong with the adapter as rlzero writes it, for PEFT; None: nothing."""

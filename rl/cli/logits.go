@@ -81,8 +81,9 @@ func addendsOf(c *cli.Context) (*addends, error) {
 	return a, nil
 }
 
-// tellSum says of a run whose policy learned by a sum of logits that it is the policy alone.
-func tellSum(c *cli.Context, path string) {
+// tellPolicy says of a run what its policy, which is the model that it stands for, lacks: the other models of a sum of logits
+// by which it learned, or all that the run did where it trained another model alone.
+func tellPolicy(c *cli.Context, path string) {
 	own := filepath.Join(path, recipe.File)
 	if !isFile(own) {
 		return
@@ -97,9 +98,16 @@ func tellSum(c *cli.Context, path string) {
 			learner = st.Learner()
 		}
 	}
-	if text := r.Models[learner].Logits; text != "" {
-		fmt.Fprintln(c.App.ErrWriter, terminal.Message(fmt.Sprintf("%s: the policy alone. It learned by the sum %s, logits = %q: --logits and --with of rlzero sample and rlzero eval add the other models", path, learner, text)))
+	note := ""
+	switch text := r.Models[learner].Logits; {
+	case text != "":
+		note = fmt.Sprintf("%s: the policy alone. It learned by the sum %s, logits = %q: --logits and --with of rlzero sample and rlzero eval add the other models", path, learner, text)
+	case learner != "" && !r.Trained(recipe.PolicyModel) && c.String("member") == "":
+		note = fmt.Sprintf("%s: the policy, which this run did not train. What it trained is %s: %s", path, learner, memberCommand(learner, path))
+	default:
+		return
 	}
+	fmt.Fprintln(c.App.ErrWriter, terminal.Message(note))
 }
 
 // open loads the other models beside MODEL, whose tokens they must have. It returns what closes them too.

@@ -225,7 +225,7 @@ var checkpointFlag = &cli.StringFlag{Name: "checkpoint", Usage: "`MODEL` of a ru
 // findModel finds MODEL, and says of a run which model that is.
 func findModel(c *cli.Context, path string) (store.Found, error) {
 	if !c.IsSet(logitsFlag.Name) {
-		tellSum(c, path)
+		tellPolicy(c, path)
 	}
 	return findCheckpoint(c, path, c.String(checkpointFlag.Name))
 }
@@ -537,7 +537,7 @@ func evaluate(c *cli.Context) error {
 			return err
 		}
 	} else if c.IsSet("against") {
-		tellSum(c, c.String("against"))
+		tellPolicy(c, c.String("against"))
 		base, err := findCheckpoint(c, c.String("against"), "") // --checkpoint is one of MODEL
 		if err != nil {
 			return err

@@ -175,7 +175,7 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 
 // servedFolder is the folder or file of MODEL, and what is to be said about it.
 func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
-	tellSum(c, path)
+	tellPolicy(c, path)
 	found, err := findQuietly(c, path, c.String(checkpointFlag.Name))
 	if err != nil || found.Note == "" {
 		return found.Dir, "", err

@@ -194,11 +194,7 @@ func tellEnd(c *cli.Context, r *recipe.Recipe, dir string, sum *run.Summary) {
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n", filepath.Join(dir, run.ReportFile))
 	if name := r.EndsWith(); name != recipe.PolicyModel {
-		out := name
-		if _, err := os.Lstat(out); err == nil {
-			out = freeName(out)
-		}
-		fmt.Fprintf(show, "  export  rlzero export --member %s --out %s %s\n", name, out, terminal.ShellWord(dir))
+		fmt.Fprintf(show, "  export  %s\n", memberCommand(name, dir))
 		if !r.Trained(recipe.PolicyModel) { // which is what it was
 			return
 		}
@@ -215,6 +211,15 @@ func tellEnd(c *cli.Context, r *recipe.Recipe, dir string, sum *run.Summary) {
 	if sum.BelowStart {
 		fmt.Fprintf(show, "! this run ended below its start: held-out %s. rlzero watch %s says what went wrong\n", sum.Gain, terminal.ShellWord(dir))
 	}
+}
+
+// memberCommand is the command that writes a model of a run into a new folder.
+func memberCommand(name, dir string) string {
+	out := name
+	if _, err := os.Lstat(out); err == nil {
+		out = freeName(out)
+	}
+	return fmt.Sprintf("rlzero export --member %s --out %s %s", name, out, terminal.ShellWord(dir))
 }
 
 // talking are the flags of sample that write a prompt as the run did.

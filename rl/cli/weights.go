@@ -119,7 +119,7 @@ func makeWeights(c *cli.Context) (err error) {
 		}
 	}()
 	for _, n := range named {
-		tellSum(c, n.path)
+		tellPolicy(c, n.path)
 		found, err := findCheckpoint(c, n.path, "")
 		if err != nil {
 			return fmt.Errorf("%s: %w", n.name, err)
