@@ -60,8 +60,8 @@ var shorter = []struct{ printed, run string }{
 	{"rlzero train reward-model", "rlzero train reward-model --set model.lora.rank=2 --set stage.rm.steps=1 --set stage.rm.batch_size=2"},
 	{"step-001750", "step-000002"}, // the checkpoint after the warm-up
 	{"sample RUN", "sample runs/grpo"},
-	{"show RUN --step 60", "show runs/grpo --step 3"},
-	{"show runs/grpo --step 60", "show runs/grpo --step 3"},
+	{"show RUN --step 1931", "show runs/grpo --step 3"},
+	{"show runs/grpo --step 1931", "show runs/grpo --step 3"},
 	{"rlzero compare countdown-tiny", "rlzero compare --seeds 1 --budget 200" + fewDemo + " countdown-tiny"},
 	{"--max-tokens 200", "--max-tokens 8"},
 	{"--chat --greedy", "--chat --greedy --max-tokens 8"},
@@ -117,6 +117,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero show RUN --step N --group G --tokens", "rlzero show runs/grpo --step 3 --group 1 --tokens"},
 	{"rlzero tasks draw NAME", "rlzero tasks draw countdown -n 4"},
 	{"rlzero tasks show NAME", "rlzero tasks show countdown"},
+	{"rlzero train countdown-blind --run runs/grpo", ""}, // formulas.md runs it
 	{"rlzero train --dry-run RECIPE", "rlzero train --dry-run countdown-tiny"},
 	{"rlzero train --dry-run", ""},
 	{"rlzero train --page", ""},
@@ -242,7 +243,8 @@ func prepare(t *testing.T, home string) {
 	start := filepath.Join(home, "start")
 	s := &session{folder: start}
 	for name, form := range map[string]string{
-		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","level":%[2]d,"completion":"It is \\boxed{%[3]d}."}`,
+		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","level":%[2]d}`,
+		"known.jsonl":            `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","completion":"It is \\boxed{%[3]d}."}`,
 		"conversations.jsonl":    `{"messages":[{"role":"user","content":"What is %[1]d+%[2]d?"},{"role":"assistant","content":"It is %[3]d."}]}`,
 		"pairs.jsonl":            `{"prompt":"What is %[1]d+%[2]d?","chosen":"It is %[3]d.","rejected":"I think %[2]d and not %[3]d."}`,
 		"other-pairs.jsonl":      `{"prompt":"What is 1%[1]d+%[2]d?","chosen":"It is 1%[3]d.","rejected":"I think %[2]d and not 1%[3]d."}`,
