@@ -30,7 +30,9 @@ rows instead: a question, a completion, and what else the judge's prompt names i
 It prints the share of answers that cannot be read, with the commonest reason; the mean score of
 right and of wrong completions; how often a right one has the higher score of two of a prompt
 (pairs), the best score is a right one's (one of n, best of n), and a score above 0.5 means right
-(alone); and of a run how many of the recorded answers come out the same.
+(alone); and of a run how many of the recorded answers come out the same. A judge with a head and
+no prompt is shown the tokens that the policy drew. Where a run did not record these (the key
+token_every), it is shown their text, and its answers are not compared with the recorded ones.
 
 Examples:
    rlzero judge runs/first

@@ -49,7 +49,8 @@ type JudgeReport struct {
 	Answers, Unread    int    // opinions
 	Why                string // the commonest reason of those; "": there are none
 	Right, Wrong       counted
-	Stored, Reproduced int // opinions that the run recorded for the same question, and those that are the same now
+	Text               int // completions of a run whose tokens it did not record, and which are shown as their text: not as they were judged
+	Stored, Reproduced int // opinions that the run recorded about the others, and those that are the same now
 	Examples           []JudgeExample
 }
 
@@ -94,7 +95,12 @@ func Judges(ctx context.Context, o JudgeOptions) ([]*JudgeReport, error) {
 	p := &panel.Panel{Models: c.Judge, Seed: r.Seed}
 	var out []*JudgeReport
 	for _, j := range all {
-		asked, err := o.asked(j)
+		model, err := c.Judge(j.Model)
+		if err != nil {
+			return nil, err
+		}
+		member, local := model.(panel.Member)
+		asked, err := o.asked(j, local && member.Shares() && j.Conversation())
 		if err != nil {
 			return nil, err
 		}
@@ -113,20 +119,25 @@ func Judges(ctx context.Context, o JudgeOptions) ([]*JudgeReport, error) {
 // asked are completions with their truth.
 type asked struct {
 	groups []rollout.Group
-	truth  [][]*bool                 // [group][path]; nil: it is not known
-	stored map[string]verify.Opinion // by question and text
+	truth  [][]*bool // [group][path]; nil: it is not known
+
+	// Of a run.
+	text     []bool                    // [group] it lacks the tokens by which its completions were judged
+	stored   map[string]verify.Opinion // by question and text
+	recorded int                       // opinions about completions that have what they were judged by
 }
 
-// asked are the completions that a judge is asked about.
-func (o JudgeOptions) asked(j recipe.Judging) (asked, error) {
+// asked are the completions that a judge is asked about. byTokens: a run showed it the tokens that were drawn, which
+// their text need not tell.
+func (o JudgeOptions) asked(j recipe.Judging, byTokens bool) (asked, error) {
 	if o.Run != "" {
-		return o.ofRun(j)
+		return o.ofRun(j, byTokens)
 	}
 	return o.ofRows()
 }
 
 // ofRun are the last completions of the judge's stage in a run.
-func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
+func (o JudgeOptions) ofRun(j recipe.Judging, byTokens bool) (out asked, err error) {
 	type drawn struct {
 		record.Completion
 		row verify.Problem
@@ -154,15 +165,27 @@ func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
 		return out, err
 	}
 	last = last[max(0, len(last)-o.Most):]
-	at, steps := [2]int{-1, -1}, map[int]bool{}
+	var tokens map[place]record.Tokens
+	if byTokens && len(last) > 0 {
+		if tokens, err = o.tokens(last[0].Step); err != nil {
+			return out, err
+		}
+	}
+	at, places := [2]int{-1, -1}, map[place]int{} // the group of each completion
 	for _, line := range last {
-		steps[line.Step] = true
 		if now := [2]int{line.Step, line.Group}; now != at {
-			at, out.groups, out.truth = now, append(out.groups, rollout.Group{Problem: line.row}), append(out.truth, nil)
+			at, out.groups, out.truth, out.text = now, append(out.groups, rollout.Group{Problem: line.row}), append(out.truth, nil), append(out.text, false)
 		}
 		n := len(out.groups) - 1
-		g := &out.groups[n]
+		g, here := &out.groups[n], place{line.Step, line.Group, line.Sample}
+		places[here] = n
 		g.Paths = append(g.Paths, rollout.Path{Text: line.Text})
+		if drawn, there := tokens[here]; byTokens && there && drawn.Read == nil {
+			g.Paths[len(g.Paths)-1].Leaf = len(g.Segments) + 1
+			g.Segments = append(g.Segments, rollout.Segment{Parent: -1, IDs: drawn.Prompt}, rollout.Segment{Parent: len(g.Segments), IDs: drawn.IDs})
+		} else if byTokens {
+			out.text[n] = true
+		}
 		var truth *bool
 		if j.Stage != nil { // else the line has what this judge said
 			truth = truthOf(line.Verdict)
@@ -172,10 +195,35 @@ func (o JudgeOptions) ofRun(j recipe.Judging) (out asked, err error) {
 		}
 		out.truth[n] = append(out.truth[n], truth)
 	}
+	for n, text := range out.text {
+		if text {
+			out.groups[n].Segments = nil
+		}
+	}
 	out.stored = map[string]verify.Opinion{}
 	err = record.Each(filepath.Join(o.Run, record.JudgementsFile), func(_ int, line record.Judgement) error {
-		if line.Verifier == j.Name && steps[line.Step] {
+		n, asked := places[place{line.Step, line.Group, line.Sample}]
+		if line.Verifier == j.Name && asked && !out.text[n] {
 			out.stored[line.Question+"\x00"+line.Text] = line.Opinion
+			out.recorded++
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) { // nothing was recorded
+		err = nil
+	}
+	return out, err
+}
+
+// place is a completion of a run: step, group and sample.
+type place [3]int
+
+// tokens are those of the run's completions from a step on, as far as they were recorded.
+func (o JudgeOptions) tokens(from int) (map[place]record.Tokens, error) {
+	out := map[place]record.Tokens{}
+	err := record.Each(filepath.Join(o.Run, record.TokensFile), func(_ int, line record.Tokens) error {
+		if line.Step >= from {
+			out[place{line.Step, line.Group, line.Sample}] = line
 		}
 		return nil
 	})
@@ -243,15 +291,20 @@ func (o JudgeOptions) ofRows() (out asked, err error) {
 
 // report holds what a judge said against the truth.
 func (o JudgeOptions) report(j recipe.Judging, a asked, verdicts [][]verify.Verdict) *JudgeReport {
-	r := &JudgeReport{Name: j.Name, Model: j.Model, Reads: j.Reads()}
+	r := &JudgeReport{Name: j.Name, Model: j.Model, Reads: j.Reads(), Stored: a.recorded}
 	var groups [][]side
 	why := map[string]int{}
 	for g, all := range verdicts {
 		var sides []side
 		for i, v := range all {
 			r.Completions++
+			stored := a.stored
+			if a.text != nil && a.text[g] {
+				r.Text++
+				stored = nil
+			}
 			for _, said := range v.Opinions {
-				r.opinion(said, a.stored)
+				r.opinion(said, stored)
 				if said.Reading != nil {
 					continue
 				}
@@ -289,11 +342,7 @@ func (r *JudgeReport) opinion(said verify.Opinion, stored map[string]verify.Opin
 		r.Unread++
 	}
 	before, known := stored[said.Question+"\x00"+said.Text]
-	if !known {
-		return
-	}
-	r.Stored++
-	if same(before.Reading, said.Reading) && same(before.Raw, said.Raw) && same(before.Mass, said.Mass) {
+	if known && same(before.Reading, said.Reading) && same(before.Raw, said.Raw) && same(before.Mass, said.Mass) {
 		r.Reproduced++
 	}
 }
@@ -319,6 +368,9 @@ func (r *JudgeReport) Table(failed bool) string {
 		}
 	}
 	b.WriteString(r.Ranking.table())
+	if r.Text > 0 {
+		fmt.Fprintf(&b, "as text    %6d    of them, whose tokens the run did not record: by these they were judged\n", r.Text)
+	}
 	if r.Stored > 0 {
 		fmt.Fprintf(&b, "as stored  %6d    of %s that the run recorded\n", r.Reproduced, terminal.Count(r.Stored, "answer", ""))
 	}
@@ -342,9 +394,10 @@ func (r *JudgeReport) MarshalJSON() ([]byte, error) {
 		Unread     int            `json:"unread"`
 		Right      *float64       `json:"mean_right"`
 		Wrong      *float64       `json:"mean_wrong"`
+		Text       int            `json:"as_text"`
 		Stored     int            `json:"stored"`
 		Reproduced int            `json:"reproduced"`
 		Agreement  *Ranking       `json:"agreement"`
 		Failed     []JudgeExample `json:"failed"`
-	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, known(r.Right.mean()), known(r.Wrong.mean()), r.Stored, r.Reproduced, &r.Ranking, append([]JudgeExample{}, r.Examples...)})
+	}{r.Name, r.Model, r.Reads, r.Completions, r.NotScored, r.Answers, r.Unread, known(r.Right.mean()), known(r.Wrong.mean()), r.Text, r.Stored, r.Reproduced, &r.Ranking, append([]JudgeExample{}, r.Examples...)})
 }

@@ -32,7 +32,7 @@ func TestTruthOfRun(t *testing.T) {
 		known bool
 	}{{"a judge of the stage", stage, nil, true}, {"a judge of the task", nil, nil, false}, {"a judge of the task, by exact", nil, exact, true}} {
 		o := JudgeOptions{Opened: &resolve.Opened{Recipe: &recipe.Recipe{}}, Run: dir, Most: 9, Verifier: c.by}
-		out, err := o.ofRun(recipe.Judging{Stage: c.stage})
+		out, err := o.ofRun(recipe.Judging{Stage: c.stage}, false)
 		if err != nil || len(out.truth) != 1 || len(out.truth[0]) != 1 {
 			t.Fatalf("%s: %+v (%v)", c.about, out, err)
 		}

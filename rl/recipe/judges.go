@@ -65,12 +65,9 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 	if st == nil {
 		st = &Stage{}
 	}
-	drawn, shown, answer := r.MaxDrawn(st), 1, 0
-	switch j.Shows {
-	case judge.Pairs, judge.Steps:
-		shown = 2
-	case judge.Group:
-		shown = max(1, st.LargestGroup())
+	group, answer := 1, 0
+	if j.Shows == judge.Group {
+		group = max(1, st.LargestGroup())
 	}
 	for _, c := range j.Choices() {
 		answer = max(answer, len(c))
@@ -81,7 +78,7 @@ func (r *Recipe) JudgeRoom(j Judging) int {
 	case j.Head(): // the end token, where it is read
 		answer = 1
 	}
-	room := r.Task.MaxPromptTokens + shown*drawn + j.PromptBytes() + answer
+	room := r.Task.MaxPromptTokens + j.Shown(group)*r.MaxDrawn(st) + j.PromptBytes() + j.Marks(group) + answer
 	if j.Shows == judge.Items { // an item is as long as a prompt at most
 		room += r.Task.MaxPromptTokens
 	}

@@ -48,6 +48,36 @@ func (j *Judge) PromptBytes() int {
 	return n
 }
 
+// Shown is how many completions a prompt shows, some perhaps several times, of a question that is about n.
+func (j *Judge) Shown(n int) int {
+	if j.Conversation() {
+		return 1
+	}
+	shown := 0
+	for _, p := range j.prompt {
+		switch p.field {
+		case "completion", "step", "before", "a", "b":
+			shown++
+		case "list":
+			shown += n
+		}
+	}
+	return shown
+}
+
+// Marks is the length of what stands between n completions of a list, in bytes.
+func (j *Judge) Marks(n int) int {
+	marks := 0
+	for _, p := range j.prompt {
+		if p.field == "list" {
+			for i := range n {
+				marks += len(mark(i)) + len("\n")
+			}
+		}
+	}
+	return marks
+}
+
 // Check implements [verify.Checker]: the row has what the prompt names, and the list.
 func (j *Judge) Check(row verify.Problem) error {
 	if j.Shows == Items {
@@ -101,11 +131,14 @@ func (j *Judge) Compare(row verify.Problem, a, b string) (Question, error) {
 func (j *Judge) List(row verify.Problem, completions []string) (Question, error) {
 	var list strings.Builder
 	for i, c := range completions {
-		fmt.Fprintf(&list, "[%d]\n%s\n", i+1, j.shown(c))
+		list.WriteString(mark(i) + j.shown(c) + "\n")
 	}
 	text, err := j.prompt.fill(row, map[string]string{"list": list.String()})
 	return Question{Text: text, Points: 1}, err
 }
+
+// mark stands before completion i of a list.
+func mark(i int) string { return fmt.Sprintf("[%d]\n", i+1) }
 
 // shown is what the judge sees of a completion.
 func (j *Judge) shown(completion string) string {

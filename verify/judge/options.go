@@ -108,8 +108,9 @@ max_tokens  longest answer that is drawn; one that is cut is unread. Default 256
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
 context     longest question with its answer, in tokens of the judge. For a model with url it is
             required, and counts the bytes of the question plus max_tokens. Default:
-            max_prompt_tokens, the longest completion, a token for each byte of the prompt file, and
-            max_tokens; with as many completions as are shown together, and two for steps. A
+            max_prompt_tokens, the longest completion as often as the prompt shows one, a token for each
+            byte of the prompt file and of the marks of a list, and max_tokens. What {answer} and
+            {row.NAME} show is not counted: give context where these are long. A
             completion that does not fit is wrong. If several are shown together and do not fit, the
             longest are wrong until the rest fits. So is a completion that a server refuses (status
             400, 413 or 422), if it answers the same question about an empty one.
