@@ -277,8 +277,10 @@ def page(table):
         bar = f"{row['bar']}{', missed' if missed else ''}" if row["bar"] else "–"
         memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR and row['against'] != LLAMA else ''}"
         lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {bar} | {memory} |")
-    made = {(row["machine"], row["device"], row["versions"], row["release"], row["date"]) for row in table}
-    lines += [""] + [f"- {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for where, device, versions, release, day in sorted(made)]
+    made = {}  # the cases that were measured together
+    for row in table:
+        made.setdefault((row["date"], row["machine"], row["device"], row["release"], row["versions"]), []).append(row["case"])
+    lines += [""] + [f"- {', '.join(names)}: {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for (day, where, device, release, versions), names in made.items()]
     return "\n".join(lines) + "\n"
 
 
