@@ -128,6 +128,48 @@ func TestWorkersOfGames(t *testing.T) {
 // aheadText is shown where workers play whole episodes.
 const aheadText = " turns of episodes were drawn ahead"
 
+// TestWorkersOfJudges: what judges say of completions that workers drew is what they say of the same ones on one machine:
+// of a head that is shown the drawn tokens, of probabilities, and of an answer that the judge draws. Judges are asked where
+// the run is.
+func TestWorkersOfJudges(t *testing.T) {
+	text := "base = \"countdown-short\"\n[models.rm]\ncopy = \"policy\"\nhead = true\n[models.past]\ncopy = \"policy\"\n[[stage]]\nname = \"warm-up\"\n" +
+		"[[stage]]\nname = \"rm\"\nkind = \"rl\"\ntrains = \"rm\"\nsteps = 1\nprompts_per_step = 4\ngroup_size = 4\nreward = \"random\"\neval_every = 0\nalgorithm = {preset = \"pointwise\"}\n[[stage]]\nname = \"rl\"\n" +
+		"verifier = [{name = \"liked\", verifier = \"judge\", options = {model = \"rm\", read = \"head\"}}, " +
+		"{name = \"says\", verifier = \"judge\", options = {model = \"past\", source = \"{question}{completion}\", read = {1 = 1, 2 = 0}}}, " +
+		"{name = \"said\", verifier = \"judge\", options = {model = \"past\", source = \"{question}{completion}=\", read = \"[0-9]\", between = [0, 9], votes = 3, temperature = 1.0, max_tokens = 6}}]\n"
+	file := filepath.Join(t.TempDir(), "judged.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for _, flags := range [][]string{nil, {"--workers", "local:2", "--audit", "0.5"}} {
+		dir := filepath.Join(t.TempDir(), "run")
+		args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
+		for _, set := range append(slices.Clone(tinyRun), "stage.rl.reward=says + default(said, 0) + liked + 0.1*random", "stage.rl.max_not_scored=1") {
+			args = append(args, "--set", set)
+		}
+		if code, _, stderr := rlzero(t, append(args, file)...); code != 0 || strings.Contains(stderr, "\nworkers answered ") != (flags != nil) {
+			t.Fatalf("%v: exit code %d, %s", flags, code, stderr)
+		}
+		said, err := os.ReadFile(filepath.Join(dir, "judgements.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := logsOf(t, dir) + string(said)
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("%v: the run has other bytes", flags)
+		}
+		for name, least := range map[string]int{"liked": 24, "says": 1, "said": 1} {
+			if n := strings.Count(string(said), `"verifier":"`+name+`"`); n < least {
+				t.Errorf("%v: %d judgements of %s", flags, n, name)
+			}
+		}
+	}
+}
+
 // TestWorkersOfEpisodes: a run of episodes has the same logs whoever plays them: one machine, or 1, 2 or 5 workers that
 // play them whole, also drawn ahead, and as drafts.
 func TestWorkersOfEpisodes(t *testing.T) {
