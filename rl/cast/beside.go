@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/model/hf"
@@ -93,16 +92,10 @@ func (a *average) takeHead() error {
 	return a.trainee.trainer.SetHead(a.head)
 }
 
-// besideState is what a checkpoint knows of a member with a trainer of its own, besides its tensors.
-type besideState struct {
-	Updates int `json:"updates"` // of the stage's optimizer
-	Version int `json:"version"` // updates since the run began
-}
-
 // save adds the files of a checkpoint that have the state of the optimizer of the member of a name.
 func (t *Trainee) save(name string, files map[string]func(io.Writer) error) {
 	moments, updates := t.trainer.OptimizerState()
-	state := besideState{updates, t.version}
+	state := progress{updates, t.version}
 	files[recipe.MemberOptimizer(name)] = tensorFile(moments)
 	files[recipe.MemberState(name)] = func(w io.Writer) error { return json.NewEncoder(w).Encode(state) }
 }
@@ -110,14 +103,9 @@ func (t *Trainee) save(name string, files map[string]func(io.Writer) error) {
 // load continues from such files. Weights are loaded before.
 func (t *Trainee) load(name, dir string) error {
 	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-	file := path(recipe.MemberState(name))
-	data, err := os.ReadFile(file)
-	var state besideState
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	var state progress
+	if err := readState(path(recipe.MemberState(name)), &state, &state); err != nil {
+		return err
 	}
 	t.version = state.Version
 	return readTensors(path(recipe.MemberOptimizer(name)), func(ts *hf.TensorSet) error {

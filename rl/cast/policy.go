@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
@@ -127,23 +128,39 @@ func (p *Policy) Weights() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// progress is how far who learns has come, in a checkpoint.
+type progress struct {
+	Updates int `json:"updates"` // of the stage's optimizer
+	Version int `json:"version"` // updates since the run began
+}
+
+// mostState bounds a file that says so, in bytes: far more than one has.
+const mostState = 1 << 20
+
+// readState reads such a file, in which p is.
+func readState(file string, state any, p *progress) error {
+	data, err := files.Read(file, mostState)
+	if err == nil {
+		err = json.Unmarshal(data, state)
+	}
+	if err == nil && (p.Updates < 0 || p.Version < 0) {
+		err = fmt.Errorf("updates = %d, version = %d; accepted: numbers from 0 on", p.Updates, p.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
 // policyState is what a checkpoint knows about a policy besides its tensors.
 type policyState struct {
-	Updates int    `json:"updates"`          // of the stage's optimizer
-	Version int    `json:"version"`          // updates since the run began
-	Summed  string `json:"summed,omitempty"` // the sum of logits by which it draws and learns
-	Guest   string `json:"guest,omitempty"`  // the member in its place, to which the optimizer's state belongs
+	progress
+	Summed string `json:"summed,omitempty"` // the sum of logits by which it draws and learns
+	Guest  string `json:"guest,omitempty"`  // the member in its place, to which the optimizer's state belongs
 }
 
 func readPolicyState(dir string) (s policyState, err error) {
-	file := filepath.Join(dir, filepath.FromSlash(policyFile))
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
+	err = readState(filepath.Join(dir, filepath.FromSlash(policyFile)), &s, &s.progress)
 	return s, err
 }
 
@@ -185,7 +202,8 @@ func (p *Policy) Folder() (map[string]func(io.Writer) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := policyState{Version: p.version, Summed: p.summed}
+	state := policyState{Summed: p.summed}
+	state.Version = p.version
 	_, state.Updates = p.trainer.OptimizerState()
 	if p.guest != nil {
 		state.Guest = p.guest.name

@@ -49,13 +49,10 @@ func lengthOf(r *recipe.Recipe, key string) int {
 // continuations are those of a run's folder that led to a recipe, by its identity.
 func continuations(dir, identity string) ([]receipt.Continuation, error) {
 	file := filepath.Join(dir, continuedFile)
-	text, err := os.ReadFile(file)
+	var all, led []receipt.Continuation
+	err := noted(file, &all)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
-	}
-	var all, led []receipt.Continuation
-	if err == nil {
-		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)

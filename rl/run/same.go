@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
@@ -41,13 +42,10 @@ func (r *run) sameOrigin(dir string) (*receipt.Origin, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, originFile)
-	text, err := os.ReadFile(file)
+	var then *receipt.Origin
+	err = noted(file, &then)
 	if errors.Is(err, os.ErrNotExist) { // it was killed before its first step
 		return now, nil
-	}
-	var then *receipt.Origin
-	if err == nil {
-		err = json.Unmarshal(text, &then)
 	}
 	if err == nil && then == nil {
 		err = errors.New("found null; accepted: an object")
@@ -56,6 +54,18 @@ func (r *run) sameOrigin(dir string) (*receipt.Origin, error) {
 		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
 	return now, unchanged(then, now, dir)
+}
+
+// mostNoted bounds what a run notes of itself in a file, in bytes: far more than the hashes of all files of its models.
+const mostNoted = 64 << 20
+
+// noted reads it.
+func noted(file string, into any) error {
+	text, err := files.Read(file, mostNoted)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err
 }
 
 // sameBase refuses to continue a run that trains an adapter over another model than it started from,
@@ -117,17 +127,22 @@ func originsOf(c *cast.Cast) (origins, error) {
 // originsIn are those that the run in a folder began with; nil: it does not say.
 func originsIn(dir string) (then origins, err error) {
 	file := filepath.Join(dir, modelsFile)
-	text, err := os.ReadFile(file)
+	err = noted(file, &then)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &then)
+	if err == nil && then == nil {
+		err = errors.New("found null; accepted: an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(then)) {
+		if err == nil && slices.Contains(then[name], nil) {
+			err = fmt.Errorf("%s has null; accepted: a list of objects", terminal.Quote(name))
+		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
-	return then, err
+	return then, nil
 }
 
 // unchanged refuses models that are not those that a run began with.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -53,11 +52,7 @@ func (s *State) write(w io.Writer) error {
 // ReadState reads where a run stood when it wrote the checkpoint in a folder.
 func ReadState(checkpoint string) (s State, err error) {
 	file := filepath.Join(checkpoint, filepath.FromSlash(stateFile))
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err != nil {
+	if err = noted(file, &s); err != nil {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
 	return s, err
