@@ -150,7 +150,8 @@ func (s *sheet) put(ids []int, g *rollout.Group, path int) int {
 	return at
 }
 
-// keyOf is the key of the random numbers of a path; of an episode whose context began anew that which it began with.
+// keyOf is the key of the random numbers of a path, or the place of a solution that a file has; of an episode whose
+// context began anew that which it began with.
 // Texts that nobody drew, such as attacks, have that of their stage.
 func (s *sheet) keyOf(g *rollout.Group, path int) random.Key {
 	if g.Segments != nil {
@@ -263,6 +264,12 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 			return out, nil
 		}
 	}
+}
+
+// Compares implements [rollout.Judges].
+func (p *Panel) Compares(v verify.Asking) bool {
+	j, ok := v.(*judge.Judge)
+	return ok && (j.Shows == judge.Pairs || j.Shows == judge.Group)
 }
 
 // begin puts the questions about groups that are known, and returns what makes verdicts of the answers: nil as long as

@@ -102,6 +102,8 @@ type Panel interface {
 type Judges interface {
 	// Judge returns those of a verifier about all paths of groups, [group][path].
 	Judge(ctx context.Context, by verify.Asking, groups []Group) ([][]verify.Verdict, error)
+	// Compares says whether a verifier shows a completion together with the others of its group.
+	Compares(by verify.Asking) bool
 }
 
 // Collector samples completions and judges them.

@@ -40,7 +40,7 @@ type Segment struct {
 	IDs     []int
 	Logprob []float32 // [token] nats, as sampled; nil unless a model drew the tokens
 	Entropy []float32 // [token] nats, of the distribution each was drawn from
-	Drawn   Drawn     // zero unless a model drew the tokens
+	Drawn   Drawn     // zero unless a model drew the tokens; of Foreign ones, the temperature and the place in the run
 	Stop    Stop      // "" unless a model drew the tokens
 	Turn    *Turn     `json:",omitempty"` // what came of it in an episode; nil: it is a whole answer, or nobody's turn
 	Fresh   bool      `json:",omitempty"` // the context begins anew with it: what stands before it is not read any more

@@ -129,7 +129,7 @@ func (c *Collector) ask(ctx context.Context, groups []Group, besides []verify.Ve
 		}
 		for i, g := range groups {
 			for j, p := range g.Paths {
-				if k < len(p.Verdicts) || k == 0 && !g.Segments[p.Leaf].Ended() {
+				if !g.lacks(j, k) {
 					continue
 				}
 				questions = append(questions, verify.Question{Verifier: portable, Row: g.Problem, Completion: p.Text})
@@ -150,8 +150,7 @@ func (c *Collector) ask(ctx context.Context, groups []Group, besides []verify.Ve
 	return known, nil
 }
 
-// opinions adds the verdicts of those that ask a model. A completion that the model did not end has the
-// task's own.
+// opinions adds the verdicts of those that ask a model, about what lacks them.
 func (c *Collector) opinions(ctx context.Context, groups []Group, besides []verify.Verifier, known map[place]*verify.Verdict) error {
 	if c.Judges == nil {
 		return nil
@@ -161,17 +160,49 @@ func (c *Collector) opinions(ctx context.Context, groups []Group, besides []veri
 		if !ok {
 			continue
 		}
-		verdicts, err := c.Judges.Judge(ctx, asking, groups)
+		about, places := lacking(groups, k, c.Judges.Compares(asking))
+		if len(about) == 0 {
+			continue
+		}
+		verdicts, err := c.Judges.Judge(ctx, asking, about)
 		if err != nil {
 			return err
 		}
-		for i, g := range groups {
-			for j, p := range g.Paths {
-				if k > 0 || g.Segments[p.Leaf].Ended() {
-					known[place{i, j, k}] = &verdicts[i][j]
+		for i, all := range places {
+			for j, at := range all {
+				if groups[at.group].lacks(at.path, k) {
+					known[at] = &verdicts[i][j]
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// lacking are groups of those paths that lack a verdict of a verifier, and where these stand. whole keeps the other paths
+// of their groups.
+func lacking(groups []Group, verifier int, whole bool) (about []Group, places [][]place) {
+	for i, g := range groups {
+		paths, lacks := g.Paths, false
+		var own []place
+		g.Paths = nil
+		for j, p := range paths {
+			one := groups[i].lacks(j, verifier)
+			lacks = lacks || one
+			if one || whole {
+				g.Paths, own = append(g.Paths, p), append(own, place{i, j, verifier})
+			}
+		}
+		if lacks {
+			about, places = append(about, g), append(places, own)
+		}
+	}
+	return about, places
+}
+
+// lacks says whether a path is still to get the verdict of a verifier. A completion that the model did not end has the
+// task's own.
+func (g *Group) lacks(path, verifier int) bool {
+	p := g.Paths[path]
+	return verifier >= len(p.Verdicts) && (verifier > 0 || g.Segments[p.Leaf].Ended())
 }

@@ -38,6 +38,8 @@ func TestOutdated(t *testing.T) {
 		"of a refill before a later step":    {3, 0, []record.Call{call(random.Sample, 5)}, broken(random.Refill, 4*refills+2), false},
 		"of the newest evaluation":           {3, 0, []record.Call{call(random.Sample, 4)}, broken(random.HeldOut, 5), true},
 		"of the evaluation at the end":       {3, 0, []record.Call{call(random.Sample, 4)}, broken(random.HeldOut, train.AfterStage), true},
+		"of a second chance":                 {3, 0, []record.Call{call(random.Sample, 4)}, broken(random.SecondChance, 4*refills+1), true},
+		"of a chance before a later step":    {3, 0, []record.Call{call(random.Sample, 5)}, broken(random.SecondChance, 4*refills), false},
 		"in the checkpoint":                  {5, 0, nil, broken(random.Sample, 4), false},
 		"of an evaluation of the checkpoint": {5, 0, nil, broken(random.HeldOut, 5), false},
 		"with a step drawn ahead":            {3, 1, []record.Call{call(random.Sample, 5)}, broken(random.Sample, 4), true},

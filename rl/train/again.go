@@ -238,6 +238,7 @@ func prompted(r *recipe.Recipe, source prompts.Source, renderer *prompts.Rendere
 // replacements are new completions for each second chance, as many as it replaces: sampled, or
 // those of the rows. Where the rows have fewer, fewer are replaced. cs is the draw.
 func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chance, cs []Completion) ([]rollout.Group, error) {
+	key := random.Key{Purpose: random.SecondChance, Stage: d.index, Step: p.At.Step*maxTries + try}
 	if all[0].given == nil {
 		params := StepParams(p.stage)
 		if again := p.stage.SecondChance.Again; again > 0 {
@@ -247,7 +248,6 @@ func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chanc
 		for _, c := range all {
 			starts = append(starts, c.start)
 		}
-		key := random.Key{Purpose: random.SecondChance, Stage: d.index, Step: p.At.Step*maxTries + try}
 		return d.collector.From(ctx, starts, len(all[0].numbers), params, key, d.program.Verifiers()...)
 	}
 	groups := make([]rollout.Group, len(all))
@@ -259,7 +259,8 @@ func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chanc
 		g := rollout.Group{Problem: c.start.Problem, Segments: []rollout.Segment{{Parent: -1, IDs: c.start.Prompt}}}
 		for _, ids := range solutions {
 			s := rollout.Segment{Author: rollout.Foreign, IDs: ids, Stop: rollout.EOS}
-			s.Drawn.Params.Temperature = 1
+			s.Drawn.Params.Temperature, s.Drawn.Key = 1, key
+			key.Stream++
 			g.Paths = append(g.Paths, rollout.Path{Leaf: len(g.Segments)})
 			g.Segments = append(g.Segments, s)
 		}

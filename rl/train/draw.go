@@ -279,35 +279,47 @@ func (e *notScored) Unwrap() error { return ErrNotScored }
 // failed is the verifier or the data, not the model. Those that the reward leaves out
 // itself do not count, unless nothing else is left.
 func enoughScored(d *Drawn) error {
-	u, st := unscoredOf(d.Completions), d.stage
-	left := u.why[reward.LeftOut]
-	n := len(d.Completions)
-	if u.count < n && float64(u.count-left) <= st.RL.MaxNotScored*float64(n-left) {
+	u, st, n := unscoredOf(d.Completions), d.stage, len(d.Completions)
+	why := u.tooMany(n, st)
+	if why == "" {
 		return nil
 	}
-	limit := fmt.Sprintf("but max_not_scored is %v", st.RL.MaxNotScored)
-	if st.RL.MaxNotScored == 1 {
-		limit = "so that none is left to learn from"
-	}
-	return &notScored{d, fmt.Sprintf("%d of the %d completions in step %d of stage %s have no score, %s; the reason of %d of them: %s",
-		u.count, n, d.At.Step+1, st.Name, limit, u.why[u.commonest], u.commonest)}
+	return &notScored{d, fmt.Sprintf("%d of the %d completions in step %d of stage %s have no score, %s", u.count, n, d.At.Step+1, st.Name, why)}
 }
 
-// unscored counts the completions of a step without a reward.
+// unscored counts the completions of a step without a reward, or verdicts without a score.
 type unscored struct {
 	count     int
 	why       map[string]int // completions by reason
 	commonest string         // reason; the first of several as common
 }
 
+// add counts one with a reason.
+func (u *unscored) add(why string) {
+	u.count++
+	if u.why[why]++; u.why[why] > u.why[u.commonest] {
+		u.commonest = why
+	}
+}
+
+// tooMany says why so many of n are more than a stage accepts; "": they are not.
+func (u *unscored) tooMany(n int, st *recipe.Stage) string {
+	left := u.why[reward.LeftOut]
+	if u.count < n && float64(u.count-left) <= st.RL.MaxNotScored*float64(n-left) {
+		return ""
+	}
+	limit := fmt.Sprintf("but max_not_scored is %v", st.RL.MaxNotScored)
+	if st.RL.MaxNotScored == 1 {
+		limit = "so that none is left"
+	}
+	return fmt.Sprintf("%s; the reason of %d of them: %s", limit, u.why[u.commonest], u.commonest)
+}
+
 func unscoredOf(cs []Completion) unscored {
 	u := unscored{why: map[string]int{}}
 	for i := range cs {
 		if why := cs[i].Score.NotScored; math.IsNaN(cs[i].Score.Reward) {
-			u.count++
-			if u.why[why]++; u.why[why] > u.why[u.commonest] {
-				u.commonest = why
-			}
+			u.add(why)
 		}
 	}
 	return u

@@ -67,13 +67,16 @@ func attacked(p Parts, stage int, j recipe.Judging) (groups []rollout.Group, che
 }
 
 // fooled says what the attack that earns the most is paid, as a share of what right answers are. verdicts are
-// those of a right answer and of the attacks, in each group. Equal texts count once.
+// those of a right answer and of the attacks, in each group. Equal texts count once. Where more than a step may have are
+// without a score, nothing is known of what the judge pays.
 func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Cheat) (note string, err error) {
 	var right meanScore
 	paid := map[string]*meanScore{}
 	var order []audit.Cheat
+	var rights, attacks []verify.Verdict
 	for g, all := range verdicts {
 		right.add(all[0])
+		rights, attacks = append(rights, all[0]), append(attacks, all[1:]...)
 		for i, c := range cheats[g] {
 			if paid[c.Text] == nil {
 				paid[c.Text] = &meanScore{}
@@ -84,19 +87,18 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 	}
 	const against = "max_fooled holds attacks against right answers, and"
 	why, some := missing(verdicts)
+	unread := cmp.Or(unreadOf(rights, "right answers", j.Stage), unreadOf(attacks, "attacks", j.Stage))
 	switch {
 	case some:
 		err := fmt.Errorf("%w: verifier %s: %s an answer of %s is missing: %s", lines.ErrInput, j.Name, against, j.Model, why)
 		return "", hint.With(err, "once the server answers, continue with --resume")
-	case right.n == 0:
-		return "", fmt.Errorf("%w: verifier %s: %s none of these could be scored: %s", lines.ErrInput, j.Name, against, verdicts[0][0].Reason)
+	case unread != "":
+		err := fmt.Errorf("%w: verifier %s: %s %s", lines.ErrInput, j.Name, against, unread)
+		return "", hint.With(err, "ask for an answer in the form that read accepts, or raise max_not_scored")
 	case !(right.of() > 0):
 		return "", fmt.Errorf("%w: verifier %s: %s these are paid %v", lines.ErrInput, j.Name, against, right.of())
 	}
 	scored := slices.DeleteFunc(slices.Clone(order), func(c audit.Cheat) bool { return paid[c.Text].n == 0 })
-	if len(scored) == 0 {
-		return fmt.Sprintf("verifier %s pays no attack: none of %d texts could be scored", j.Name, len(order)), nil
-	}
 	worst := slices.MaxFunc(scored, func(a, b audit.Cheat) int { return cmp.Compare(paid[a.Text].of(), paid[b.Text].of()) })
 	earned := paid[worst.Text].of() / right.of()
 	note = fmt.Sprintf("verifier %s pays %s %.2f of what it pays a right answer", j.Name, terminal.Quote(worst.Text), earned)
@@ -109,6 +111,21 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 		note += fmt.Sprintf(", %d of which could not be scored", unread)
 	}
 	return note, nil
+}
+
+// unreadOf says that too many verdicts have no score, and why; "": they are not.
+func unreadOf(verdicts []verify.Verdict, what string, st *recipe.Stage) string {
+	u := unscored{why: map[string]int{}}
+	for _, v := range verdicts {
+		if v.Verdict == verify.NotScored {
+			u.add(v.Reason)
+		}
+	}
+	why := u.tooMany(len(verdicts), st)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d %s have no score, %s", u.count, len(verdicts), what, why)
 }
 
 // missing says whether a judge was asked something and did not answer, and why.
