@@ -79,9 +79,9 @@ test-browser: build
 peers:
 	@peers/setup
 
-# The long forms of the tests: every case on every device, more kills, keys that act late. Two hours or more.
+# The long forms of the tests: every case on every device, 100 kills and more, keys that act late. Two hours or more.
 nightly: cross
-	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test-all
+	RLZERO_LONG=1 RLZERO_KILLS=36 $(MAKE) test-all
 	RLZERO_LONG=1 $(MAKE) test-webgpu
 	RLZERO_LONG=1 $(MAKE) test-drivers
 	RLZERO_LONG=1 $(MAKE) test-browser
