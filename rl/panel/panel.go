@@ -90,10 +90,23 @@ func (p *Panel) Take() Counts {
 type memory struct {
 	version any
 	said    map[[sha256.Size]byte]spoken
+	bytes   int // of what is said
 }
 
-// mostKept bounds the answers that are remembered of a model.
-const mostKept = 1 << 16
+// mostKept and mostBytes bound what is remembered of a model: an answer may be as long as a server makes it.
+const (
+	mostKept  = 1 << 16 // questions
+	mostBytes = 64 << 20
+)
+
+// keep remembers what was said to a question, if there is room. What is not remembered is asked again.
+func (m *memory) keep(key [sha256.Size]byte, s spoken) {
+	n := s.bytes()
+	if len(m.said) < mostKept && m.bytes+n <= mostBytes && !s.faulty() {
+		m.said[key] = s
+		m.bytes += n
+	}
+}
 
 // spoken is what a model said to a question, before it is read.
 type spoken struct {
@@ -101,6 +114,16 @@ type spoken struct {
 	probability bool
 	logprobs    []float64    // of the choices
 	said        []judge.Said // [vote]
+}
+
+// bytes is about what it takes in memory, beside the question.
+func (s spoken) bytes() int {
+	const said = 64 // of a [judge.Said] without its text
+	n := 8 * len(s.logprobs)
+	for _, a := range s.said {
+		n += said + len(a.Text)
+	}
+	return n
 }
 
 // faulty says that some answer is missing: whoever asks again may get it.
@@ -328,8 +351,8 @@ func (p *Panel) ask(ctx context.Context, s *sheet, choices [][]int) error {
 		return err
 	}
 	for _, i := range open {
-		if !p.Off && len(known.said) < mostKept && !said[i].faulty() {
-			known.said[s.key(s.sums[i])] = said[i]
+		if !p.Off {
+			known.keep(s.key(s.sums[i]), said[i])
 		}
 	}
 	return nil
@@ -345,7 +368,7 @@ func (s *sheet) key(sum [sha256.Size]byte) [sha256.Size]byte {
 func (p *Panel) memoryOf(s *sheet) *memory {
 	m, there := p.kept[s.judge.Model]
 	if now := s.model.Version(); !there || m.version != now {
-		m = &memory{now, map[[sha256.Size]byte]spoken{}}
+		m = &memory{version: now, said: map[[sha256.Size]byte]spoken{}}
 		if p.kept == nil {
 			p.kept = map[string]*memory{}
 		}

@@ -2,6 +2,7 @@ package panel
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -291,6 +292,35 @@ func TestMemory(t *testing.T) {
 	verdictsOf(t, p, stricter, groups...)
 	if counts := p.Take(); counts.Cached != 0 {
 		t.Errorf("shorter answers: %+v", counts)
+	}
+}
+
+// TestMemoryIsBounded: long answers are remembered until their bytes are spent, short ones until there are as many as are
+// kept, and missing ones never.
+func TestMemoryIsBounded(t *testing.T) {
+	const mib = 1 << 20
+	long := strings.Repeat("x", mib)
+	votes := func(n int, said judge.Said) spoken { return spoken{said: slices.Repeat([]judge.Said{said}, n)} }
+	for _, c := range []struct {
+		said spoken
+		want int // of 1<<17 questions
+	}{
+		{votes(1, judge.Said{Text: long}), 63}, // each takes a little more than its text
+		{votes(8, judge.Said{Text: long}), 7},
+		{votes(64, judge.Said{Text: long}), 0},
+		{votes(64, judge.Said{Text: "1"}), 64 * mib / 64 / 65},
+		{votes(1, judge.Said{Text: "1"}), mostKept},
+		{spoken{logprobs: make([]float64, 2)}, mostKept},
+		{spoken{head: 1}, mostKept},
+		{votes(1, judge.Said{Fault: "it is gone"}), 0},
+	} {
+		m := memory{said: map[[sha256.Size]byte]spoken{}}
+		for i := range 1 << 17 {
+			m.keep([sha256.Size]byte{byte(i), byte(i >> 8), byte(i >> 16)}, c.said)
+		}
+		if len(m.said) != c.want || m.bytes > mostBytes {
+			t.Errorf("%d votes: %d are remembered, want %d", len(c.said.said), len(m.said), c.want)
+		}
 	}
 }
 
