@@ -71,7 +71,6 @@ var doesNotAct = map[string]string{
 	"hrm reward":                                 "as self-certainty reward",
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.policy":                   rareRatio,
-	"negative-only algorithm.clip_high":          allBelow,
 	"nsr algorithm.clip_high":                    allBelow,
 	"light-if algorithm.policy":                  rareRatio,
 	"guru reward":                                "its engine and the task agree on every program",
