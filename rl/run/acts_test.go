@@ -135,6 +135,9 @@ var staysPut = map[string]string{
 	"reward-math truth":        "it is measured, and never paid",
 	"rlmt truth":               "as reward-math",
 	"rlpt truth":               "as reward-math",
+	"rlprompt truth":           "as reward-math",
+	"rlbff truth":              "as reward-math",
+	"contrastive-sql truth":    "as reward-math",
 	"rlmt learn":               "the reward reads the head that it trains",
 }
 
