@@ -103,7 +103,8 @@ func tournament(n int, met func(a, b int) (m meeting, known bool)) (next [][2]in
 
 // ranked are the verdicts of a group by a tournament of its different texts: the share of the other
 // completions that stand lower, and half of those that stand beside it. It puts the duels of the next round
-// as long as there are some, and the verdicts are nil then.
+// as long as there are some, and the verdicts are nil then. Two that are to meet and do not fit into a question leave out
+// one of them, and the tournament is that of the others.
 func (s *sheet) ranked(g *rollout.Group, c *contest, said []spoken) []verify.Verdict {
 	var paths []int              // of the entrants
 	entrants := map[string]int{} // by text
@@ -121,7 +122,12 @@ func (s *sheet) ranked(g *rollout.Group, c *contest, said []spoken) []verify.Ver
 	opinions := map[int][]verify.Opinion{}
 	outcomes := map[int][]float64{}
 	for _, d := range c.duels {
-		m, a, b := s.met(g, d, said), entrants[g.Paths[d.a].Text], entrants[g.Paths[d.b].Text]
+		a, still := entrants[g.Paths[d.a].Text]
+		b, both := entrants[g.Paths[d.b].Text]
+		if !still || !both { // one was left out since
+			continue
+		}
+		m := s.met(g, d, said)
 		known[[2]int{a, b}], known[[2]int{b, a}] = m, meeting{a: m.b, b: m.a, why: m.why}
 		opinions[a] = append(opinions[a], m.opinions...)
 		if m.why == "" {
@@ -132,8 +138,15 @@ func (s *sheet) ranked(g *rollout.Group, c *contest, said []spoken) []verify.Ver
 		m, there := known[[2]int{a, b}]
 		return m, there
 	})
-	for _, p := range next {
-		s.duel(g, c, [2]int{paths[p[0]], paths[p[1]]})
+	pairs := make([][2]int, len(next))
+	for i, p := range next {
+		pairs[i] = [2]int{paths[p[0]], paths[p[1]]}
+	}
+	if !s.meet(g, c, pairs) {
+		return s.ranked(g, c, said)
+	}
+	for _, p := range pairs {
+		s.duel(g, c, p)
 	}
 	if next != nil {
 		return nil

@@ -161,6 +161,44 @@ func TestBracket(t *testing.T) {
 	}
 }
 
+// TestBracketRoom: a tournament writes the questions of pairs that meet, and no others: two that do not fit together and
+// never meet are both ranked. Of two that meet and do not fit the longer one is wrong, and nobody loses by it.
+func TestBracketRoom(t *testing.T) {
+	f := newFake(t)
+	longer := -0.01 // who is longer by a character is worse, or better
+	f.says = func(question string) float64 {
+		a, b, _ := strings.Cut(question[strings.Index(question, "[")+1:strings.Index(question, "]")], "|")
+		return longer * float64(len(a)-len(b))
+	}
+	text := func(n int) string { return strings.Repeat("xy ", n) }
+	plain, err := f.renderer.Plain("[" + text(30) + "|" + text(4) + "]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.room = len(plain) + 1
+	j := made(t, inBracket)
+	group := about("?", text(1), text(2), text(28), text(30))
+	p := f.panel()
+	for i, v := range verdictsOf(t, p, j, group)[0] { // who is short meets who is long: the last two never meet
+		if want := float64(3-i) / 3; v.Score != want {
+			t.Errorf("completion %d: %+v, want %v", i, v, want)
+		}
+	}
+	if counts := p.Take(); counts.Questions != 2*(3+1) { // the first one with each, and the second with the third; the last duel is known
+		t.Errorf("%+v", counts)
+	}
+	longer = 0.01 // now these two meet last
+	all := verdictsOf(t, f.panel(), j, group)[0]
+	for i, want := range []float64{0, 0.5, 1} {
+		if v := all[i]; v.Score != want || v.Verdict == verify.NotScored || v.Values["place"] != 3-2*want {
+			t.Errorf("beside a longer one, completion %d: %+v, want %v", i, v, want)
+		}
+	}
+	if v := all[3]; v.Verdict != verify.Wrong || !strings.Contains(v.Reason, "it cannot be shown to m beside others: the question has ") || v.Values["place"] != 4 {
+		t.Errorf("the longest: %+v", v)
+	}
+}
+
 // TestUnreadBracket: a judge that writes nonsense of one completion leaves it without a place, and only it.
 func TestUnreadBracket(t *testing.T) {
 	f := newFake(t)

@@ -21,6 +21,7 @@
 //
 // A server may refuse a question. Then what it says to the same question about an empty completion is asked, and of
 // several completions to those about each alone: whose question is refused where the empty one is answered is wrong.
+// A prompt without text of its own asks nothing about an empty completion, and is asked about a short one instead.
 //
 // # Cache
 //

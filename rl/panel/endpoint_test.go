@@ -159,12 +159,50 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// TestNothingAsked: with a prompt that has no text of its own a completion of which nothing is shown asks nothing, and is
+// wrong, as is one that is too long; another one is scored.
+func TestNothingAsked(t *testing.T) {
+	e := &Endpoint{Name: "m", Server: Server{Address: "127.0.0.1:1"}, Ask: func(_ context.Context, _ Server, q Query) (judge.Said, error) {
+		if q.Text == "" {
+			t.Error("nothing is asked")
+		}
+		return judge.Said{Text: "5", Tokens: 1, Ended: true}, nil
+	}}
+	long := "</think>" + strings.Repeat("long ", 100)
+	for options, texts := range map[string][]string{
+		`"source":"{completion}"`:                                            {"", long, "</think>7"},
+		`"source":"{completion}","part":"</think>"`:                          {"7", "", "</think>", long, "</think>7"},
+		`"source":"{step}","shows":"steps","steps":"="`:                      {"", long, "7=7"},
+		`"source":"{step}","shows":"steps","steps":"=","part":"</think>"`:    {"7", long, "</think>7=7"},
+		`"source":"{a}{b}","shows":"pairs"`:                                  {"", long, "7", "8"},
+		`"source":"{question}{completion}","shows":"each","part":"</think>"`: {long, "</think>7"},
+	} {
+		p := &Panel{Models: func(string) (Model, error) { return e, nil }, Seed: 7}
+		j := made(t, `{"model":"m","context":400,"read":"[0-9]","between":[0,10],`+options+`}`)
+		g := about("?", texts...)
+		if strings.Contains(options, `"each"`) { // nor has the row any
+			g.Problem.Question = ""
+		}
+		all := verdictsOf(t, p, j, g)[0]
+		last := len(texts) - 1
+		if strings.Contains(options, "pairs") {
+			last--
+		}
+		for i, v := range all {
+			if i < last && (v.Verdict != verify.Wrong || !strings.Contains(v.Reason, "it cannot be shown to m: the question has ") || v.Values == nil) || i >= last && v.Score != 0.5 {
+				t.Errorf("%s: %q: %+v", options, texts[i], v)
+			}
+		}
+	}
+}
+
 // TestRefused: a question that a server does not take leaves no completion out: that is wrong whose question is refused
 // where the one about an empty completion is answered, and of several that are shown together the one that is refused
 // alone. Where the empty one is refused too, or has no answer, nobody is known to be at fault, and nothing is scored.
 func TestRefused(t *testing.T) {
 	const each, pairs, group = `"source":"Rate <{completion}>.","read":"Score: ([0-9.]+)","between":[0,10]`, `"shows":"pairs","source":"<{a}|{b}>","read":"Score: ([0-9.]+)","between":[0,10]`, `"shows":"group","source":"<{list}>","read":"Order: (.*)"`
 	bracket := strings.Replace(pairs, `"shows"`, `"against":"bracket","shows"`, 1)
+	const bare = `"source":"{completion}","read":"Score: ([0-9.]+)","between":[0,10]`
 	const wrong, unscored = "wrong", "not scored"
 	for _, c := range []struct {
 		about, options string
@@ -176,11 +214,14 @@ func TestRefused(t *testing.T) {
 		{"one is refused", each, []string{"bad"}, "", []string{"0.7", wrong, "0.7"}},
 		{"each is", each, []string{"Rate"}, "", []string{unscored, unscored, unscored}},
 		{"the empty one has no answer", each, []string{"bad"}, "Rate <>.", []string{"0.7", unscored, "0.7"}},
+		{"a prompt without text", bare, []string{"bad"}, "", []string{"0.7", wrong, "0.7"}},
+		{"a prompt without text, and each is", bare, []string{""}, "", []string{unscored, unscored, unscored}},
 		{"pairs", pairs, nil, "", []string{"0.5", "0.5", "0.5"}},
 		{"pairs with one that is refused", pairs, []string{"bad"}, "", []string{"0.5", wrong, "0.5"}},
 		{"a pair that is long", pairs, []string{"good|a long", "a long completion|good", "bad|a long", "a long completion|bad"}, "", []string{"0.5", "0.5", wrong}},
 		{"all pairs", pairs, []string{"<"}, "", []string{unscored, unscored, unscored}},
 		{"a tournament with one that is refused", bracket, []string{"bad"}, "", []string{"1", wrong, "0"}}, // in a tie the first one goes on
+		{"a tournament whose second round is", bracket, []string{"bad|a long", "a long completion|bad"}, "", []string{"1", "0", wrong}},
 		{"an order", group, nil, "", []string{"0", "0.5", "1"}},
 		{"an order with one that is refused", group, []string{"bad"}, "", []string{"0", wrong, "1"}},
 		{"an order that is long", group, []string{"[3]"}, "", []string{"0", "1", wrong}},

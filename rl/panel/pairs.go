@@ -20,7 +20,8 @@ type duel struct {
 // contest is what is asked about the pairs of a group.
 type contest struct {
 	settled []*verify.Verdict // [path]
-	asks    map[[2]int]asked  // of pairs with different texts that may be asked about, in their order
+	alone   [][]int           // [path] the question about it and nothing
+	asks    map[[2]int]asked  // of pairs with different texts that can be shown, in their order
 	duels   []duel            // that are on the sheet
 }
 
@@ -40,7 +41,7 @@ func (s *sheet) pairs(groups []rollout.Group) func([]spoken) [][]verify.Verdict 
 			}
 			over = over && out[g] != nil
 		}
-		if !over {
+		if !over || len(s.ids) > len(said) { // those that were refused together are asked about alone
 			return nil
 		}
 		return out
@@ -51,12 +52,14 @@ func (s *sheet) pairs(groups []rollout.Group) func([]spoken) [][]verify.Verdict 
 // from the beginning.
 func (s *sheet) contest(g *rollout.Group) contest {
 	c := contest{settled: make([]*verify.Verdict, len(g.Paths)), asks: map[[2]int]asked{}}
-	compare := func(texts ...string) ([]judge.Question, error) {
-		q, err := s.judge.Compare(g.Problem, texts[0], texts[1])
+	c.alone = s.alone(g, c.settled, func(text string) ([]judge.Question, error) {
+		q, err := s.judge.Compare(g.Problem, text, "")
 		return []judge.Question{q}, err
+	})
+	if s.judge.Against == judge.Bracket {
+		s.ranked(g, &c, nil)
+		return c
 	}
-	one := func(text string) ([]judge.Question, error) { return compare(text, "") }
-	alone := s.alone(g, c.settled, one)
 	pairs := func() (all [][2]int) { // of the completions that are left
 		left := left(c.settled)
 		for k, a := range left {
@@ -68,42 +71,45 @@ func (s *sheet) contest(g *rollout.Group) contest {
 		}
 		return all
 	}
-	fit := func(order [2]int) error {
-		if _, known := c.asks[order]; known || g.Paths[order[0]].Text == g.Paths[order[1]].Text {
-			return nil
-		}
-		q, err := compare(g.Paths[order[0]].Text, g.Paths[order[1]].Text)
-		var ids []int
-		if err == nil {
-			ids, err = s.written(q[0])
-		}
-		if err == nil {
-			q[0].About = fmt.Sprintf("%d>%d", order[0]+1, order[1]+1)
-			c.asks[order] = asked{q[0], ids}
-		}
-		return err
-	}
-	for again := true; again; {
-		again = false
-		for _, p := range pairs() {
-			err := fit(p)
-			if err == nil {
-				err = fit([2]int{p[1], p[0]})
-			}
-			if again = err != nil; again {
-				s.leaveOut(g, c.settled, p[:], alone, err)
-				break
-			}
-		}
-	}
-	if s.judge.Against == judge.Bracket {
-		s.ranked(g, &c, nil)
-		return c
+	for !s.meet(g, &c, pairs()) {
 	}
 	for _, p := range pairs() {
 		s.duel(g, &c, p)
 	}
 	return c
+}
+
+// meet writes the questions about pairs. If one cannot be shown, it leaves out one of the two, and says so.
+func (s *sheet) meet(g *rollout.Group, c *contest, pairs [][2]int) bool {
+	for _, p := range pairs {
+		err := s.write(g, c, p)
+		if err == nil {
+			err = s.write(g, c, [2]int{p[1], p[0]})
+		}
+		if err != nil {
+			s.leaveOut(g, c.settled, p[:], c.alone, err)
+			return false
+		}
+	}
+	return true
+}
+
+// write writes the question about two paths in an order.
+func (s *sheet) write(g *rollout.Group, c *contest, order [2]int) error {
+	a, b := g.Paths[order[0]].Text, g.Paths[order[1]].Text
+	if _, known := c.asks[order]; known || a == b {
+		return nil
+	}
+	q, err := s.judge.Compare(g.Problem, a, b)
+	var ids []int
+	if err == nil {
+		ids, err = s.written(q)
+	}
+	if err == nil {
+		q.About = fmt.Sprintf("%d>%d", order[0]+1, order[1]+1)
+		c.asks[order] = asked{q, ids}
+	}
+	return err
 }
 
 // duel puts the questions about a pair.
@@ -132,7 +138,7 @@ func (s *sheet) met(g *rollout.Group, d duel, said []spoken) meeting {
 	var m meeting
 	var says [2]float64
 	for k, q := range []judge.Question{d.ab, d.ba} {
-		opinions := s.opinions(d.at[k], said[d.at[k]], q, g.Problem)
+		opinions := s.opinions(d.at[k], said[d.at[k]], g.Problem)
 		for _, o := range opinions {
 			o.About = q.About
 			m.opinions = append(m.opinions, o)

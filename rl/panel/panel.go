@@ -199,6 +199,9 @@ func (s *sheet) written(q judge.Question) ([]int, error) {
 	return ids, err
 }
 
+// errNothing refuses a question in which nothing stands.
+var errNothing = errors.New("the question has no tokens")
+
 // fits refuses a question without room for its answer.
 func (s *sheet) fits(ids []int) error {
 	room := s.model.Room()
@@ -213,7 +216,7 @@ func (s *sheet) fits(ids []int) error {
 		return fmt.Errorf("the question has %d %s with its answer; the judge has room for %d", n, unit, room)
 	}
 	if len(ids) == 0 {
-		return fmt.Errorf("the question has no tokens")
+		return errNothing
 	}
 	if len(s.refused) > 0 {
 		if why, refused := s.refused[sumOf(ids)]; refused {
@@ -440,7 +443,7 @@ func (p *Panel) write(ctx context.Context, s *sheet, open []int, said []spoken) 
 func (s *sheet) name(at int) string { return hex.EncodeToString(s.sums[at][:8]) }
 
 // opinions are what the model said to a question, as the judge reads it.
-func (s *sheet) opinions(at int, said spoken, q judge.Question, row verify.Problem) []verify.Opinion {
+func (s *sheet) opinions(at int, said spoken, row verify.Problem) []verify.Opinion {
 	var out []verify.Opinion
 	switch {
 	case s.judge.Head():
@@ -449,7 +452,7 @@ func (s *sheet) opinions(at int, said spoken, q judge.Question, row verify.Probl
 		out = []verify.Opinion{s.judge.OfChoices(said.logprobs)}
 	default:
 		for _, text := range said.said {
-			out = append(out, s.judge.OfDrawn(q, row, text))
+			out = append(out, s.judge.OfDrawn(row, text))
 		}
 	}
 	for i := range out {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -193,6 +194,17 @@ func TestUnshown(t *testing.T) {
 		if !strings.Contains(all[1].Reason, "it cannot be shown to m: the question has ") || !strings.Contains(all[1].Reason, "the judge has room for 120") {
 			t.Errorf("%s: %s", want, all[1].Reason)
 		}
+		for name := range all[0].Values {
+			least := 0.0
+			if name == "place" {
+				least = 4
+			}
+			for _, v := range all[1:3] {
+				if x, why := v.Number("liked", name); x != least {
+					t.Errorf("%s: %s of one that cannot be shown is %v (%s), want %v", want, name, x, why, least)
+				}
+			}
+		}
 		lost := about(long, "42")
 		lost.Problem.Metadata = row.Problem.Metadata
 		if v := verdictsOf(t, f.panel(), made(t, options), lost)[0][0]; v.Verdict != verify.NotScored || !math.IsNaN(v.Score) {
@@ -202,6 +214,45 @@ func TestUnshown(t *testing.T) {
 	f.room = 1000
 	if v := verdictsOf(t, f.panel(), made(t, `{"model":"m","source":"{row.budget}{completion}","read":{"yes":1,"no":0}}`), about("6*7?", "42"))[0][0]; v.Verdict != verify.NotScored || !strings.Contains(v.Reason, "{row.budget}") {
 		t.Errorf("a row without a budget: %+v", v)
+	}
+}
+
+// TestUnshownNumbers: a completion that cannot be shown has each number that others have, and the least one. The number
+// of a head has no least one: it is that of its prompt's completions, or of all where these have none, or 0.
+func TestUnshownNumbers(t *testing.T) {
+	f := newFake(t)
+	f.room = 120
+	f.says = func(question string) float64 { return -float64(strings.Count(question, "!")) }
+	f.writes = func(string, int) judge.Said { return judge.Said{Text: "Best: 1 2", Tokens: 3, Ended: true} }
+	long := strings.Repeat("long ", 200)
+	for options, want := range map[string]map[string]float64{
+		`{"model":"m","source":"{question}{completion}","read":{"yes":1,"no":0}}`:                                   {"mass": 0},
+		`{"model":"m","source":"{question}{completion}","read":"[0-9]","max_tokens":9}`:                             {"spread": 0, "unread": 0},
+		`{"model":"m","source":"{question}{completion}{item}","shows":"items","items":"i","read":{"yes":1,"no":0}}`: {"1": 0, "2": 0},
+		`{"model":"m","source":"{question}{before}{step}","shows":"steps","steps":"(?m)^","read":"head"}`:           {"1": 0, "2": 0, "least": 0, "last": 0},
+		`{"model":"m","source":"{question}{a}{b}","shows":"pairs","read":{"yes":1,"no":0}}`:                         {"wins": 0, "place": 3},
+		`{"model":"m","source":"{question}{list}","shows":"group","read":"Best: (.*)","max_tokens":9}`:              {"place": 3},
+	} {
+		row := about("6*7?", "42", long+"\n", "41")
+		if strings.Contains(options, "step") {
+			row.Paths[1].Text += "more"
+		}
+		row.Problem.Metadata = map[string]json.RawMessage{"i": json.RawMessage(`["is short","is right"]`)}
+		if v := verdictsOf(t, f.panel(), made(t, options), row)[0][1]; v.Verdict != verify.Wrong || v.Score != 0 || !maps.Equal(v.Values, want) {
+			t.Errorf("%s: %+v, want %v", options, v, want)
+		}
+	}
+	head := made(t, `{"model":"m","read":"head"}`)
+	all := verdictsOf(t, f.panel(), head, about("?", "a!", long, "a!!!", "\xff"), about("?", long, "\xff"), about("?", "a!!!!!"), about(long, "a!!!!!!!"))
+	for g, want := range [][]float64{{-1, -3, -3, -3}, {-5, -5}, {-5}} {
+		for i, x := range want {
+			if v := all[g][i]; v.Values["raw"] != x || v.Verdict == verify.NotScored {
+				t.Errorf("completion %d of group %d: %+v, want the number %v", i, g, v, x)
+			}
+		}
+	}
+	if v := verdictsOf(t, f.panel(), head, about("?", long))[0][0]; v.Verdict != verify.Wrong || !maps.Equal(v.Values, map[string]float64{"raw": 0}) {
+		t.Errorf("alone: %+v", v)
 	}
 }
 
@@ -217,6 +268,11 @@ func TestRoom(t *testing.T) {
 			t.Errorf("context %q: %+v", context, v)
 		}
 	}
+	for _, row := range []string{"?", strings.Repeat("why ", 30)} { // a row that is not shown takes no room
+		if v := verdictsOf(t, f.panel(), made(t, `{"model":"m","source":"{completion}","context":60,"read":{"yes":1,"no":0}}`), about(row, long))[0][0]; v.Verdict != verify.Wrong {
+			t.Errorf("a long completion to %q: %+v", row, v)
+		}
+	}
 	f.writes = func(string, int) judge.Said { return judge.Said{Text: "Best: 2, 1, 3", Tokens: 4, Ended: true} }
 	plain, err := f.renderer.Plain(long + "|" + strings.Repeat("5", 30)) // one long completion and some more
 	if err != nil {
@@ -227,6 +283,7 @@ func TestRoom(t *testing.T) {
 		`{"model":"m","source":"{list}","shows":"group","read":"Best: (.*)","max_tokens":1}`,
 		`{"model":"m","source":"{a}|{b}","shows":"pairs","read":{"1":1,"2":0}}`,
 		`{"model":"m","source":"{a}|{b}","shows":"pairs","against":"anchor","read":{"1":1,"2":0}}`,
+		`{"model":"m","source":"{a}|{b}","shows":"pairs","against":"bracket","read":{"1":1,"2":0}}`,
 	} {
 		f.room = len(plain)
 		all := verdictsOf(t, f.panel(), made(t, options), about("?", long, "4", middle, "42"))[0]

@@ -35,13 +35,41 @@ func (s *sheet) each(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
 				}
 				votes := make([][]verify.Opinion, len(a.questions))
 				for k, at := range a.places {
-					votes[k] = s.opinions(at, said[at], a.questions[k], groups[g].Problem)
+					votes[k] = s.opinions(at, said[at], groups[g].Problem)
 				}
 				out[g] = append(out[g], s.judge.Verdict(a.questions, votes))
 			}
 		}
+		lower(out)
 		return out
 	}
+}
+
+// lower gives completions that could not be shown the number of a head that is the least of their prompt's completions,
+// or of all where these have none: a head's number has no bound, and nobody may gain by not being shown.
+func lower(groups [][]verify.Verdict) {
+	ofAll, known := leastRaw(slices.Concat(groups...))
+	for _, group := range groups {
+		least, some := leastRaw(group)
+		if !some {
+			least, some = ofAll, known
+		}
+		for _, v := range group {
+			if _, there := v.Values[judge.Raw]; there && some && v.Opinions == nil {
+				v.Values[judge.Raw] = least
+			}
+		}
+	}
+}
+
+// leastRaw is the least number of a head in verdicts about completions that were shown, if there are some.
+func leastRaw(verdicts []verify.Verdict) (least float64, some bool) {
+	for _, v := range verdicts {
+		if x, there := v.Values[judge.Raw]; there && v.Opinions != nil && (!some || x < least) {
+			least, some = x, true
+		}
+	}
+	return least, some
 }
 
 // about puts the questions about a path of a group.
@@ -56,7 +84,7 @@ func (s *sheet) about(g *rollout.Group, path int) (a asking) {
 	all := make([][]int, len(a.questions))
 	for k, q := range a.questions {
 		if all[k], err = s.shown(g, path, q); err != nil {
-			v := s.unshown(g, path, err, func() ([]judge.Question, error) { return s.judge.Ask(g.Problem, "") })
+			v := s.unshown(g, path, a.questions, err, func(text string) ([]judge.Question, error) { return s.judge.Ask(g.Problem, text) })
 			a.settled = &v
 			return a
 		}
@@ -96,28 +124,41 @@ func (s *sheet) conversation(row verify.Problem, completion string) ([]int, erro
 
 // unshown is the verdict about a completion that cannot be shown: wrong if that is its own doing, since
 // the questions of an empty one could be, and else not scored. Where a question about the completion was refused, those of
-// the empty one have to be answered.
-func (s *sheet) unshown(g *rollout.Group, path int, err error, empty func() ([]judge.Question, error)) verify.Verdict {
-	questions, lacks := empty()
-	for _, q := range questions {
-		switch {
-		case lacks != nil:
-		case q.Text == "": // the conversation
-			var ids []int
-			if ids, lacks = s.conversation(g.Problem, ""); lacks == nil {
-				lacks = s.fits(ids)
-			}
-		default:
-			var ids []int
-			if ids, lacks = s.written(q); lacks == nil && errors.As(err, &Refused{}) {
-				lacks = s.lacks(ids, g, path)
-			}
+// the empty one have to be answered. Of a prompt without text of its own, in which nothing stands then, those of a
+// short one are.
+func (s *sheet) unshown(g *rollout.Group, path int, questions []judge.Question, err error, about func(text string) ([]judge.Question, error)) verify.Verdict {
+	refused := errors.As(err, &Refused{})
+	lacks := s.could(g, path, about, "", refused)
+	if errors.Is(lacks, errNothing) {
+		if lacks = nil; refused {
+			lacks = s.could(g, path, about, s.judge.Part+".", refused)
 		}
 	}
 	if lacks != nil {
 		return verify.Abstain("the question cannot be shown to %s: %v", s.judge.Model, lacks)
 	}
-	return s.judge.Unshown("it cannot be shown to %s: %v", s.judge.Model, err)
+	return s.judge.Unshown(questions, len(g.Paths), "it cannot be shown to %s: %v", s.judge.Model, err)
+}
+
+// could says why a completion with a text could not be shown in the place of a path, or where its questions have to be
+// answered, are not; nil: it could.
+func (s *sheet) could(g *rollout.Group, path int, about func(text string) ([]judge.Question, error), text string, answered bool) error {
+	questions, err := about(text)
+	for _, q := range questions {
+		var ids []int
+		switch {
+		case err != nil:
+		case s.judge.Conversation():
+			if ids, err = s.conversation(g.Problem, text); err == nil {
+				err = s.fits(ids)
+			}
+		default:
+			if ids, err = s.written(q); err == nil && answered {
+				err = s.lacks(ids, g, path)
+			}
+		}
+	}
+	return err
 }
 
 // asked is a question with its ids.
@@ -136,7 +177,7 @@ func (s *sheet) alone(g *rollout.Group, settled []*verify.Verdict, about func(te
 			ids[i], err = s.written(q[0])
 		}
 		if err != nil {
-			v := s.unshown(g, i, err, func() ([]judge.Question, error) { return about("") })
+			v := s.unshown(g, i, nil, err, about)
 			settled[i] = &v
 		}
 	}
@@ -166,16 +207,15 @@ func (s *sheet) leaveOut(g *rollout.Group, settled []*verify.Verdict, paths []in
 			most = p
 		}
 	}
-	v := s.judge.Unshown("it cannot be shown to %s beside others: %v", s.judge.Model, err)
+	v := s.judge.Unshown(nil, len(g.Paths), "it cannot be shown to %s beside others: %v", s.judge.Model, err)
 	settled[most] = &v
 }
 
 // order is the question about all completions of a group.
 type order struct {
-	settled  []*verify.Verdict // [path]
-	shown    []int             // paths that are shown, in their order
-	question judge.Question
-	at       int
+	settled []*verify.Verdict // [path]
+	shown   []int             // paths that are shown, in their order
+	at      int
 }
 
 // orders puts the questions about groups.
@@ -191,7 +231,7 @@ func (s *sheet) orders(groups []rollout.Group) func([]spoken) [][]verify.Verdict
 			var places []int
 			var opinion verify.Opinion
 			if len(o.shown) > 1 {
-				places, opinion = s.judge.OfOrder(o.question, said[o.at].said[0], len(o.shown))
+				places, opinion = s.judge.OfOrder(said[o.at].said[0], len(o.shown))
 				opinion.Question = s.name(o.at)
 			}
 			for k, path := range o.shown {
@@ -230,7 +270,7 @@ func (s *sheet) order(g *rollout.Group) order {
 			ids, err = s.written(q[0])
 		}
 		if err == nil {
-			o.question, o.at = q[0], s.put(ids, g, o.shown[0])
+			o.at = s.put(ids, g, o.shown[0])
 			return o
 		}
 		s.leaveOut(g, o.settled, o.shown, alone, err)

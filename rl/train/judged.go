@@ -39,7 +39,7 @@ func judgedSteps(x subject, fact string) (formula.Column, error) {
 			}
 			next++
 			switch step := sort.SearchInts(starts, at); {
-			case verdict.Verdict == verify.Wrong && verdict.Values == nil:
+			case verdict.Verdict == verify.Wrong && verdict.Opinions == nil: // nothing was asked
 				put(0, "")
 			case step == 0 && starts[0] > 0:
 				put(math.NaN(), name+": the token stands before the part that is judged")

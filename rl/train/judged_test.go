@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
 )
 
 // TestJudgedSteps: a token has the number of the step in which its last character stands, also where the
@@ -42,7 +43,7 @@ func TestJudgedSteps(t *testing.T) {
 	add(1, said, scored, end)
 	add(0, "b=</think>5=24", scored, end)
 	add(0, "5=24", verify.Abstain("nonsense"), end)
-	add(0, "</think>5=24", verify.Reject("", "judge", "it is too long"), end)
+	add(0, "</think>5=24", f.judges["good.step"].Unshown([]judge.Question{{About: "1"}, {About: "2"}}, 1, "it is too long"), end)
 	x := subject{facts: f, cs: completionsOf([]rollout.Group{g})}
 	row, _ := f.supplierOf("good.step", drawn)
 	columns, err := row.columns(x, "good.step")

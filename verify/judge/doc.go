@@ -20,11 +20,11 @@
 //
 // # What cannot be read
 //
-// An answer without a match, out of range, cut at its limit, or that repeats its question is unread. If more
+// An answer without a match, out of range, cut at its limit, or that repeats the prompt's own text is unread. If more
 // than half of the votes of one question of a verdict are unread, of an item or a step too, the verdict is not
-// scored, with the reason, and never 0. A question that is too long for the judge, or that its tokenizer cannot
-// write, because of the completion, is wrong: a policy must not be able to leave itself out. If several
-// completions do not fit into one question, the longest are wrong until the rest fits.
+// scored, with the reason, and never 0. A question that is too long for the judge, in which nothing stands, or that its
+// tokenizer cannot write, because of the completion, is wrong, and has the least of each number: a policy must not be able
+// to leave itself out. If several completions do not fit into one question, the longest are wrong until the rest fits.
 //
 // A Judge is immutable and safe for concurrent use.
 package judge

@@ -47,6 +47,7 @@ func TestRefused(t *testing.T) {
 		`{` + asks + `,"read":"head","votes":3}`:                                          {"would do nothing: for its head no answer is drawn", ""},
 		`{` + asks + `,"read":"[0-9]","votes":3}`:                                         {"votes = 3 with temperature = 0", "temperature = 1"},
 		`{` + asks + `,"read":"[0-9]","between":[3,3]}`:                                   {"between = [3 3]; accepted: a smaller number and a larger one", ""},
+		`{` + asks + `,"read":"[0-9]","between":[-1e308,1e308]}`:                          {"between = [-1e+308 1e+308]; accepted: numbers whose difference is at most 1.8e308", ""},
 		`{` + asks + `,"read":{"a":0,"b":1},"between":[0,3]}`:                             {"only the number of a regular expression has a range", ""},
 		`{` + asks + `,"read":"head","steps":"(?m)^"}`:                                    {`steps = "(?m)^" would do nothing with shows = "each"`, ""},
 		`{"model":"m","source":"{step}","shows":"steps","read":"head"}`:                   {`shows = "steps" needs steps, a regular expression`, "steps = '(?m)^'"},
@@ -192,7 +193,6 @@ func TestReadings(t *testing.T) {
 		t.Errorf("NaN: %+v", o)
 	}
 	pattern := made(t, `{"model":"m","source":"Rate {completion} as Score: 10","read":"Score: (\\S+)","between":[0,10],"max_tokens":9}`)
-	q := Question{Text: "Rate x as Score: 10"}
 	for text, want := range map[string]any{
 		"Score: 3, no, Score: 7.5":          0.75,
 		"Score: 0":                          0.0,
@@ -206,25 +206,69 @@ func TestReadings(t *testing.T) {
 		"It is good.":                       `no match of "Score: (\\S+)"`,
 		"You said: Rate x as Score: 10, so": "the answer repeats the question",
 	} {
-		o := pattern.OfDrawn(q, verify.Problem{}, Said{Text: text, Ended: true, Tokens: 3})
+		o := pattern.OfDrawn(verify.Problem{}, Said{Text: text, Ended: true, Tokens: 3})
 		if x, number := want.(float64); number && (o.Reading == nil || *o.Reading != x) || !number && (o.Reading != nil || o.Why != want) {
 			t.Errorf("%q: %+v, want %v", text, o, want)
 		}
 	}
-	if o := pattern.OfDrawn(q, verify.Problem{}, Said{Text: "Score: 7"}); o.Reading != nil || o.Why != "the answer is cut at max_tokens = 9" {
+	if o := pattern.OfDrawn(verify.Problem{}, Said{Text: "Score: 7"}); o.Reading != nil || o.Why != "the answer is cut at max_tokens = 9" {
 		t.Errorf("cut: %+v", o)
 	}
 	reader := made(t, `{"model":"m","source":"{completion}","read":"number"}`)
 	for text, want := range map[string]float64{"The answer is 42": 1, "41": 0} {
-		if o := reader.OfDrawn(q, verify.Problem{Answer: "42"}, Said{Text: text, Ended: true}); o.Reading == nil || *o.Reading != want {
+		if o := reader.OfDrawn(verify.Problem{Answer: "42"}, Said{Text: text, Ended: true}); o.Reading == nil || *o.Reading != want {
 			t.Errorf("%q by number: %+v", text, o)
 		}
 	}
-	if o := reader.OfDrawn(q, verify.Problem{Answer: "42"}, Said{Ended: true}); o.Reading != nil || o.Why == "" { // no answer, rather than a wrong one
+	if o := reader.OfDrawn(verify.Problem{Answer: "42"}, Said{Ended: true}); o.Reading != nil || o.Why == "" { // no answer, rather than a wrong one
 		t.Errorf("nothing by number: %+v", o)
 	}
-	if o := reader.OfDrawn(q, verify.Problem{}, Said{Text: "42", Ended: true}); o.Reading != nil || o.Why == "" {
+	if o := reader.OfDrawn(verify.Problem{}, Said{Text: "42", Ended: true}); o.Reading != nil || o.Why == "" {
 		t.Errorf("no reference: %+v", o)
+	}
+}
+
+// TestRepeated: an answer that has the prompt's own text in it is unread, whatever stands in the braces: a completion
+// that is a part of the answer, or empty, makes no answer unread.
+func TestRepeated(t *testing.T) {
+	const again = "the answer repeats the question"
+	for _, c := range []struct {
+		source, answer string
+		want           any
+	}{
+		{"{completion}", "The answer is 7", 0.7},
+		{"{question}{completion}", "You ask: 6*7? I say 4", 0.4},
+		{"{completion}:", "it is: 7", 0.7},
+		{"Answer: {completion}\nGrade:", "Answer: 7\nGrade: 5", 0.5},
+		{"Is this answer right?\n{completion}", "yes, 7", 0.7},
+		{"Is this answer right?\n{completion}", "Is this answer right? It is: 7", again},
+		{"Is this answer right?\n{completion}", "Is this answer right?\n7", again},
+		{"Rate {completion} as a grade: 9", "Rate y as a grade: 9", again},
+		{"Rate {completion} as a grade: 9", "as a grade: 9, and not: Rate y. 8", 0.8},
+		{"{completion}\n给这个答案打分从零到九", "x\n给这个答案打分从零到九: 7", again},
+	} {
+		options, err := json.Marshal(map[string]any{"model": "m", "source": c.source, "read": "[0-9]", "between": []int{0, 10}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := made(t, string(options)).OfDrawn(verify.Problem{}, Said{Text: c.answer, Ended: true})
+		if x, number := c.want.(float64); number && (o.Reading == nil || *o.Reading != x) || !number && (o.Reading != nil || o.Why != c.want) {
+			t.Errorf("%q to %q: %+v, want %v", c.answer, c.source, o, c.want)
+		}
+	}
+	for source, want := range map[string]string{"{list}": "", "The best answer comes first.\n{list}": again} {
+		options, err := json.Marshal(map[string]any{"model": "m", "source": source, "shows": "group", "read": "[0-9] [0-9]$"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := made(t, string(options))
+		q, err := j.List(verify.Problem{}, []string{"", ""})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if places, o := j.OfOrder(Said{Text: q.Text + " 2 1", Ended: true}, 2); o.Why != want || (places != nil) != (want == "") {
+			t.Errorf("an order after %q: %v, %+v, want %q", source, places, o, want)
+		}
 	}
 }
 
@@ -293,8 +337,7 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("no duel: %+v", v)
 	}
 	list := made(t, `{"model":"m","source":"{list}","shows":"group","read":"First (.*)"}`)
-	q := Question{Text: "[1] ..."}
-	places, o := list.OfOrder(q, Said{Text: "First 3 > 1 > 2", Ended: true}, 3)
+	places, o := list.OfOrder(Said{Text: "First 3 > 1 > 2", Ended: true}, 3)
 	if o.Why != "" || len(places) != 3 || places[0] != 2 || places[1] != 3 || places[2] != 1 {
 		t.Errorf("order: %v, %+v", places, o)
 	}
@@ -308,7 +351,7 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("none to compare it with: %+v", v)
 	}
 	for _, text := range []string{"First 3 > 1", "First 3 1 1", "First 4 1 2", "First 1 2 3 2", "Third", "First "} {
-		if places, o := list.OfOrder(q, Said{Text: text, Ended: true}, 3); places != nil || o.Why == "" || list.Placed(0, 3, o).Verdict != verify.NotScored {
+		if places, o := list.OfOrder(Said{Text: text, Ended: true}, 3); places != nil || o.Why == "" || list.Placed(0, 3, o).Verdict != verify.NotScored {
 			t.Errorf("%q: %v, %+v", text, places, o)
 		}
 	}

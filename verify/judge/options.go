@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -102,7 +103,7 @@ read        "head": what the model's head says at the end token, which is put af
             that is unread. With "pairs" the score says how far a is better; with "group" the match
             lists the numbers of the completions, the best first.
 between     the range of the number of a regular expression, which becomes 0 to 1; a number outside is
-            unread. Default [0, 1].
+            unread. Their difference is at most 1.8e308. Default [0, 1].
 votes       answers that are drawn; the score is their median. Default 1.
 max_tokens  longest answer that is drawn; one that is cut is unread. Default 256.
 temperature of drawn answers; several votes need one above 0. Default 0, the likeliest tokens.
@@ -112,8 +113,9 @@ context     longest question with its answer, in tokens of the judge. For a mode
             byte of the prompt file and of the marks of a list, and max_tokens. What {answer} and
             {row.NAME} show is not counted: give context where these are long. A
             completion that does not fit is wrong. If several are shown together and do not fit, the
-            longest are wrong until the rest fits. So is a completion that a server refuses (status
-            400, 413 or 422), if it answers the same question about an empty one.
+            longest are wrong until the rest fits; in a tournament only those that meet are. A
+            completion is also wrong if nothing stands in the question about it, or if a server
+            refuses it (status 400, 413 or 422) and answers the same question about an empty one.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
             largest accepted share of what these are paid. A model with url has to answer all of them.
             In [[stage.verifier]]. Default 1: no test.
@@ -121,9 +123,14 @@ allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),
 1, 2, ... (items and steps), least and last (steps), wins (pairs), place (pairs and group; 1 is the best).
+A completion that cannot be shown has these too: its place is the last one, and others are 0. Its raw is the
+least of its prompt's completions; where none of these has one, the least of all that are judged at once;
+and 0 where none of these has one.
 
 Not scored when more than half of the votes of one question are unread (one step or item is enough), or
-the row lacks what the prompt names.
+the row lacks what the prompt names. An answer is unread without a match, out of range, if it is cut, or
+if the prompt's own text stands in it, whatever stands in the braces. That is so where a piece of this text has
+10 characters or more, without white space.
 `
 
 func init() {
@@ -282,6 +289,8 @@ func (j *Judge) together(given map[string]json.RawMessage) error {
 		return errors.New(`shows = "group" reads an order of completions: read is a regular expression whose match lists their numbers, the best first`)
 	case !(j.Between[0] < j.Between[1]):
 		return fmt.Errorf("between = %v; accepted: a smaller number and a larger one", j.Between)
+	case math.IsInf(j.Between[1]-j.Between[0], 0):
+		return fmt.Errorf("between = %v; accepted: numbers whose difference is at most 1.8e308", j.Between)
 	case is("between") && (j.pattern == nil || j.Shows == Group):
 		return fmt.Errorf("between = %v would do nothing: only the number of a regular expression has a range", j.Between)
 	case !j.Draws() && (is("votes") || is("max_tokens") || is("temperature")):

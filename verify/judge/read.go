@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/verify"
 )
@@ -59,7 +60,7 @@ func (j *Judge) OfChoices(logprobs []float64) verify.Opinion {
 }
 
 // OfDrawn reads an answer that was drawn to a question.
-func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinion {
+func (j *Judge) OfDrawn(row verify.Problem, said Said) verify.Opinion {
 	a := verify.Opinion{Text: said.Text, Tokens: said.Tokens}
 	var x float64
 	switch {
@@ -67,8 +68,8 @@ func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinio
 		a.Why, a.Missing = said.Fault, true
 	case !said.Ended:
 		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
-	case q.Text != "" && strings.Contains(said.Text, strings.TrimSpace(q.Text)):
-		a.Why = "the answer repeats the question"
+	case j.repeats(said.Text):
+		a.Why = repeated
 	case j.reader != nil:
 		v := verify.Guard(func() verify.Verdict { return j.reader.Verify(row, said.Text) })
 		x = v.Score
@@ -83,6 +84,28 @@ func (j *Judge) OfDrawn(q Question, row verify.Problem, said Said) verify.Opinio
 	}
 	return a
 }
+
+// repeated is why an answer that has the prompt in it is unread.
+const repeated = "the answer repeats the question"
+
+// repeats says that an answer has the prompt's own text in it, with whatever in its braces. These do not count: a
+// completion could make itself a part of the answer, so that it is unread.
+func (j *Judge) repeats(answer string) bool {
+	telling := false
+	for _, p := range j.prompt {
+		own := strings.TrimSpace(p.text)
+		_, after, found := strings.Cut(answer, own)
+		if !found {
+			return false
+		}
+		answer, telling = after, telling || utf8.RuneCountInString(strings.Join(strings.Fields(own), "")) >= tellingText
+	}
+	return telling
+}
+
+// tellingText is how many characters beside white space a piece of a prompt has at least that an answer does not have
+// by chance. Labels such as "Answer:" have fewer.
+const tellingText = 10
 
 // found is what the last match of the expression says; false: there is none.
 func (j *Judge) found(text string) (string, bool) {
@@ -113,7 +136,7 @@ func (j *Judge) number(text string) (x float64, why string) {
 
 // OfOrder reads the order of n completions that was drawn: the place of each, from 1; nil: it cannot be
 // read.
-func (j *Judge) OfOrder(q Question, said Said, n int) (places []int, a verify.Opinion) {
+func (j *Judge) OfOrder(said Said, n int) (places []int, a verify.Opinion) {
 	a = verify.Opinion{Text: said.Text, Tokens: said.Tokens}
 	found, ok := j.found(said.Text)
 	switch {
@@ -121,8 +144,8 @@ func (j *Judge) OfOrder(q Question, said Said, n int) (places []int, a verify.Op
 		a.Why, a.Missing = said.Fault, true
 	case !said.Ended:
 		a.Why = fmt.Sprintf("the answer is cut at max_tokens = %d", j.MaxTokens)
-	case strings.Contains(said.Text, strings.TrimSpace(q.Text)):
-		a.Why = "the answer repeats the question"
+	case j.repeats(said.Text):
+		a.Why = repeated
 	case !ok:
 		a.Why = "no match of " + j.reads
 	}
@@ -180,6 +203,9 @@ func Votes(answers []verify.Opinion) (median, spread, unread float64, why string
 
 const rule = Name // of verdicts
 
+// Raw is the number of a verdict that is what a head says, before it becomes a score.
+const Raw = "raw"
+
 // Verdict is that of the questions about a completion, each with its votes.
 func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.Verdict {
 	values := map[string]float64{}
@@ -212,7 +238,7 @@ func (j *Judge) Verdict(questions []Question, votes [][]verify.Opinion) verify.V
 	}
 	for _, a := range answers {
 		if a.Raw != nil && !several {
-			values["raw"] = *a.Raw
+			values[Raw] = *a.Raw
 		}
 		if a.Mass != nil && !several {
 			values["mass"] = *a.Mass
@@ -242,9 +268,37 @@ func (j *Judge) scored(v verify.Verdict, x float64) verify.Verdict {
 }
 
 // Unshown is the verdict about a completion that the judge cannot be shown, for a reason that is the
-// completion's: wrong, so that no policy can leave itself out.
-func (j *Judge) Unshown(format string, args ...any) verify.Verdict {
-	return verify.Reject("", rule, format, args...)
+// completion's: wrong, with the least of each number that others have, so that no policy can leave itself out. questions
+// are those about it, and n how many completions the prompt has. [Raw] has no least number: it is 0 here, and who
+// knows the other completions puts theirs in its place.
+func (j *Judge) Unshown(questions []Question, n int, format string, args ...any) verify.Verdict {
+	v := verify.Reject("", rule, format, args...)
+	v.Values = map[string]float64{}
+	switch j.Shows {
+	case Pairs:
+		v.Values["wins"], v.Values["place"] = 0, float64(n)
+		return v
+	case Group:
+		v.Values["place"] = float64(n)
+		return v
+	case Items, Steps:
+		for _, q := range questions {
+			v.Values[q.About] = 0
+		}
+	}
+	switch {
+	case j.Shows == Steps:
+		v.Values["least"], v.Values["last"] = 0, 0
+	case j.Shows == Items:
+	case j.head:
+		v.Values[Raw] = 0
+	case j.choices != nil:
+		v.Values["mass"] = 0
+	}
+	if j.Draws() {
+		v.Values["spread"], v.Values["unread"] = 0, 0
+	}
+	return v
 }
 
 // Duel is how far the first of two completions is better, 0 to 1: ab is what the judge says of them in
