@@ -87,7 +87,8 @@ against     with "pairs": "all" other completions of the prompt, whose mean is t
             the first one that can be shown; or "bracket", a tournament: all meet the first one, their
             means are the seeds, then who loses is out. Who goes further stands higher, and of one
             round who has the higher mean; the score is the share of the others that stand lower. Of n
-            completions these ask n(n-1), 2(n-1) and at most 4(n-1) questions. Default "all".
+            completions these ask n(n-1), 2(n-1) and at most 4(n-1) questions, where all of them fit.
+            Default "all".
 prompt      a file with the question. In braces: {question}, {answer}, {completion}, {row.NAME} of
             the row; {item} with "items"; {step} and what stands before it, {before}, with "steps";
             {a} and {b} with "pairs"; {list} with "group". {{ and }} are braces. Without it the
