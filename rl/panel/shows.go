@@ -40,36 +40,8 @@ func (s *sheet) each(groups []rollout.Group) func([]spoken) [][]verify.Verdict {
 				out[g] = append(out[g], s.judge.Verdict(a.questions, votes))
 			}
 		}
-		lower(out)
 		return out
 	}
-}
-
-// lower gives completions that could not be shown the number of a head that is the least of their prompt's completions,
-// or of all where these have none: a head's number has no bound, and nobody may gain by not being shown.
-func lower(groups [][]verify.Verdict) {
-	ofAll, known := leastRaw(slices.Concat(groups...))
-	for _, group := range groups {
-		least, some := leastRaw(group)
-		if !some {
-			least, some = ofAll, known
-		}
-		for _, v := range group {
-			if _, there := v.Values[judge.Raw]; there && some && v.Opinions == nil {
-				v.Values[judge.Raw] = least
-			}
-		}
-	}
-}
-
-// leastRaw is the least number of a head in verdicts about completions that were shown, if there are some.
-func leastRaw(verdicts []verify.Verdict) (least float64, some bool) {
-	for _, v := range verdicts {
-		if x, there := v.Values[judge.Raw]; there && v.Opinions != nil && (!some || x < least) {
-			least, some = x, true
-		}
-	}
-	return least, some
 }
 
 // about puts the questions about a path of a group.

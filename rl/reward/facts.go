@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
 )
 
 // fact is a name that rewards know and what computes its column. It is computed if
@@ -306,6 +307,9 @@ func (b *batch) number(k int, name string) formula.Column {
 		if out.V[i], why = b.verdict(k, i).Number(b.terms[k], name); why != "" {
 			unscore(out, i, why)
 		}
+	}
+	if name == judge.Raw {
+		Raw(out, func(i int) int { return b.group[i] }, func(i int) *verify.Verdict { return b.verdict(k, i) })
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
@@ -604,13 +605,17 @@ func promptValues(x subject, fact string) (formula.Column, error) {
 func verdictOf(x subject, fact string) ([]formula.Column, error) {
 	name, member, family := strings.Cut(fact, ".")
 	place := x.verifier(name)
-	return []formula.Column{completionColumn(x, func(i int) (float64, string) {
-		v := x.cs[i].Path().Verdicts[place]
-		if family {
-			return v.Number(name, member)
+	verdict := func(i int) *verify.Verdict { return &x.cs[i].Path().Verdicts[place] }
+	c := completionColumn(x, func(i int) (float64, string) {
+		if v := verdict(i); !family {
+			return v.Score, v.Reason
 		}
-		return v.Score, v.Reason
-	})}, nil
+		return verdict(i).Number(name, member)
+	})
+	if family && member == judge.Raw {
+		reward.Raw(c, func(i int) int { return x.cs[i].Group }, verdict)
+	}
+	return []formula.Column{c}, nil
 }
 
 func noises(x subject, _ string) (formula.Column, error) {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,27 @@ func TestJudgedSteps(t *testing.T) {
 	}
 	if at != len(columns[0].V) {
 		t.Errorf("%d values of %d tokens", len(columns[0].V), at)
+	}
+}
+
+// TestRawUnseen: formulas of a method read the number of a head as rewards do. The completion that could not be shown
+// has that of the group's other one.
+func TestRawUnseen(t *testing.T) {
+	st := &recipe.Stage{}
+	st.Verifiers = []reward.Verifier{{Name: "liked", Verifier: "judge", Options: map[string]any{"model": "m", "read": "head"}}}
+	g := rollout.Group{Segments: []rollout.Segment{{Parent: -1, Author: rollout.Prompt, IDs: []int{1}}, {Parent: 0, Author: rollout.Policy, IDs: []int{2}}}}
+	raw := -2.5
+	for _, v := range []verify.Verdict{
+		{Verdict: verify.Graded, Rule: "judge", Score: 0.1, Values: map[string]float64{"raw": raw}, Opinions: []verify.Opinion{{Raw: &raw}}},
+		verify.Reject("", "judge", "it is too long"),
+	} {
+		g.Paths = append(g.Paths, rollout.Path{Leaf: 1, Verdicts: []verify.Verdict{{}, v}})
+	}
+	f := &facts{recipe: &recipe.Recipe{}, stage: st}
+	row, _ := f.supplierOf("liked.raw", drawn)
+	columns, err := row.columns(subject{facts: f, cs: completionsOf([]rollout.Group{g})}, "liked.raw")
+	if err != nil || !slices.Equal(columns[0].V, []float64{raw, raw}) || len(columns[0].Why) > 0 {
+		t.Errorf("%+v, %v", columns, err)
 	}
 }
 

@@ -124,9 +124,9 @@ allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),
 1, 2, ... (items and steps), least and last (steps), wins (pairs), place (pairs and group; 1 is the best).
-A completion that cannot be shown has these too: its place is the last one, and others are 0. Its raw is the
-least of its prompt's completions; where none of these has one, the least of all that are judged at once;
-and 0 where none of these has one.
+A completion that cannot be shown has these too: its place is the last one, and others are 0. As a head's number
+has no bound, formulas read in its place the least raw of its prompt's completions; where none of these has
+one, the least of the step, and 0 where there is none.
 
 Not scored when more than half of the votes of one question are unread (one step or item is enough), or
 the row lacks what the prompt names. An answer is unread without a match, out of range, if it is cut, or

@@ -269,8 +269,8 @@ func (j *Judge) scored(v verify.Verdict, x float64) verify.Verdict {
 
 // Unshown is the verdict about a completion that the judge cannot be shown, for a reason that is the
 // completion's: wrong, with the least of each number that others have, so that no policy can leave itself out. questions
-// are those about it, and n how many completions the prompt has. [Raw] has no least number: it is 0 here, and who
-// knows the other completions puts theirs in its place.
+// are those about it, and n how many completions the prompt has. What a head says has no bound: [Raw] is missing, and
+// whoever knows other completions puts theirs in its place.
 func (j *Judge) Unshown(questions []Question, n int, format string, args ...any) verify.Verdict {
 	v := verify.Reject("", rule, format, args...)
 	v.Values = map[string]float64{}
@@ -290,8 +290,6 @@ func (j *Judge) Unshown(questions []Question, n int, format string, args ...any)
 	case j.Shows == Steps:
 		v.Values["least"], v.Values["last"] = 0, 0
 	case j.Shows == Items:
-	case j.head:
-		v.Values[Raw] = 0
 	case j.choices != nil:
 		v.Values["mass"] = 0
 	}
@@ -299,6 +297,11 @@ func (j *Judge) Unshown(questions []Question, n int, format string, args ...any)
 		v.Values["spread"], v.Values["unread"] = 0, 0
 	}
 	return v
+}
+
+// Unseen says that a verdict is about a completion that a head could not be shown: it has no [Raw].
+func Unseen(v verify.Verdict) bool {
+	return v.Rule == rule && v.Verdict == verify.Wrong && v.Opinions == nil && len(v.Values) == 0
 }
 
 // Duel is how far the first of two completions is better, 0 to 1: ab is what the judge says of them in
