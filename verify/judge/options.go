@@ -118,8 +118,9 @@ context     longest question with its answer, in tokens of the judge. For a mode
             completion is also wrong if nothing stands in the question about it, or if a server
             refuses it (status 400, 413 or 422) and answers the same question about an empty one.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
-            largest accepted share of what these are paid. A model with url has to answer all of them.
-            In [[stage.verifier]]. Default 1: no test.
+            largest accepted share of what these are paid. Of either, no larger share than the stage's
+            max_not_scored may be left unread. A model with url has to answer all of them. In
+            [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),
