@@ -243,7 +243,7 @@ func prepare(t *testing.T, home string) {
 	start := filepath.Join(home, "start")
 	s := &session{folder: start}
 	for name, form := range map[string]string{
-		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","level":%[2]d}`,
+		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","level":%[2]d,"completion":"It is \\boxed{%[3]d}."}`,
 		"known.jsonl":            `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","completion":"It is \\boxed{%[3]d}."}`,
 		"conversations.jsonl":    `{"messages":[{"role":"user","content":"What is %[1]d+%[2]d?"},{"role":"assistant","content":"It is %[3]d."}]}`,
 		"pairs.jsonl":            `{"prompt":"What is %[1]d+%[2]d?","chosen":"It is %[3]d.","rejected":"I think %[2]d and not %[3]d."}`,

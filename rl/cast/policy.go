@@ -140,10 +140,10 @@ const mostState = 1 << 20
 // readState reads such a file, in which p is.
 func readState(file string, state any, p *progress) error {
 	data, err := files.Read(file, mostState)
-	if err == nil {
-		err = json.Unmarshal(data, state)
+	if err != nil {
+		return err
 	}
-	if err == nil && (p.Updates < 0 || p.Version < 0) {
+	if err = json.Unmarshal(data, state); err == nil && (p.Updates < 0 || p.Version < 0) {
 		err = fmt.Errorf("updates = %d, version = %d; accepted: numbers from 0 on", p.Updates, p.Version)
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ type JudgeReport struct {
 	Answers, Unread    int    // opinions
 	Why                string // the commonest reason of those; "": there are none
 	Right, Wrong       counted
-	Text               int // completions of a run whose tokens it did not record, and which are shown as their text: not as they were judged
+	Text               int // completions of a run that are shown as text, since it did not record the tokens by which it judged them
 	Stored, Reproduced int // opinions that the run recorded about the others, and those that are the same now
 	Examples           []JudgeExample
 }
@@ -156,15 +156,19 @@ func (o JudgeOptions) ofRun(j recipe.Judging, byTokens bool) (out asked, err err
 			row = verify.Problem{ID: line.PromptID, Question: line.Prompt, Answer: line.Answer, Metadata: line.Context}
 		}
 		last = append(last, drawn{line, row})
-		if n := len(last); n >= 2*o.Most {
-			last = slices.Clone(last[n-o.Most:])
+		if n := len(last); n > 2*o.Most {
+			last = slices.Clone(last[n-o.Most-1:]) // and the one before them
 		}
 		return nil
 	})
 	if err != nil {
 		return out, err
 	}
-	last = last[max(0, len(last)-o.Most):]
+	if cut := len(last) - o.Most; cut > 0 {
+		// A group of which some are asked about alone would be asked other questions.
+		whole := slices.IndexFunc(last[cut:], func(l drawn) bool { return l.Step != last[cut-1].Step || l.Group != last[cut-1].Group })
+		last = last[cut+max(0, whole):]
+	}
 	var tokens map[place]record.Tokens
 	if byTokens && len(last) > 0 {
 		if tokens, err = o.tokens(last[0].Step); err != nil {
@@ -369,7 +373,7 @@ func (r *JudgeReport) Table(failed bool) string {
 	}
 	b.WriteString(r.Ranking.table())
 	if r.Text > 0 {
-		fmt.Fprintf(&b, "as text    %6d    of them, whose tokens the run did not record: by these they were judged\n", r.Text)
+		fmt.Fprintf(&b, "as text    %6d    completions, whose tokens the run did not record: the run judged them by their tokens\n", r.Text)
 	}
 	if r.Stored > 0 {
 		fmt.Fprintf(&b, "as stored  %6d    of %s that the run recorded\n", r.Reproduced, terminal.Count(r.Stored, "answer", ""))

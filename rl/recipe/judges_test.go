@@ -120,16 +120,6 @@ options = {model = "far", source = "{question}{completion}", read = "[0-9]", con
 			t.Errorf("%s: %+v at %s", url, m, m.Address())
 		}
 	}
-	list := strings.Replace(strings.Replace(withJudge, "{completion}", "{list}", 1), "read = {yes = 1, no = 0}", "shows = \"group\", max_tokens = 9, read = \"[0-9, ]+\"", 1)
-	if r, err := Parse("mine.toml", list, nil); err != nil {
-		t.Error(err)
-	} else if st := &r.Stages[len(r.Stages)-1]; st.LargestGroup() != 8 || r.JudgeRoom(r.Judges()[0]) != r.Task.MaxPromptTokens+8*r.MaxDrawn(st)+8*len("[1]\n\n")+9 {
-		t.Errorf("a list of %d has room for %d tokens", st.LargestGroup(), r.JudgeRoom(r.Judges()[0]))
-	}
-	twice := strings.Replace(withJudge, "{completion}", "{completion}{completion}", 1)
-	if r, err := Parse("mine.toml", twice, nil); err != nil || r.JudgeRoom(r.Judges()[0]) != r.Task.MaxPromptTokens+2*r.MaxDrawn(&r.Stages[len(r.Stages)-1])+len("yes") {
-		t.Errorf("a completion that is shown twice: %v", err)
-	}
 	if plain, err := Load("chain-sum-tiny", nil); err != nil || plain.Remembers() {
 		t.Errorf("a recipe without a judge has a journal: %v", err)
 	}

@@ -8,10 +8,9 @@ import (
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// Raw is the number of verdicts that is what a head says. It has no bound, so that the verdict about a completion that the
-// head could not be shown has none: in a column the least one of its group stands there, or else the least of all, or 0
-// where there is none. So the completion cannot leave itself out, and does not gain. A verdict does not depend on others, and
-// a column may.
+// Raw puts a number where a head could not be shown a completion: the least one of its group, or else of the column, or
+// 0. A head's number has no bound, so that the verdict alone has none to give: it does not depend on others, and a column may.
+// So the completion cannot leave itself out, and does not gain.
 func Raw(c formula.Column, group func(i int) int, verdict func(i int) *verify.Verdict) {
 	ofAll, least := math.Inf(1), map[int]float64{}
 	for i, x := range c.V {

@@ -173,6 +173,15 @@ func TestJudged(t *testing.T) {
 		}
 	}
 
+	// The last ones are whole groups, so that these questions are those of the run too.
+	reports, err = eval.Judges(t.Context(), eval.JudgeOptions{Opened: opened(t, loaded), Device: dev, Checkpoint: last.Dir, Run: dir, Most: n - 1})
+	must(t, err)
+	for _, r := range reports {
+		if r.Completions >= n-1 || r.Completions == 0 || r.Reproduced != r.Stored {
+			t.Errorf("%s: %d of %d answers about the last %d completions of %d are as they were", r.Name, r.Reproduced, r.Stored, r.Completions, n)
+		}
+	}
+
 	// By hand: in batches of several sizes, all together, and without a memory.
 	c, err := cast.Open(loaded, "", dev)
 	must(t, err)

@@ -55,7 +55,7 @@ func continuations(dir, identity string) ([]receipt.Continuation, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	for _, c := range slices.Backward(all) {
 		if c.To == identity { // one that leads nowhere was written and cut short

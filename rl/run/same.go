@@ -48,10 +48,10 @@ func (r *run) sameOrigin(dir string) (*receipt.Origin, error) {
 		return now, nil
 	}
 	if err == nil && then == nil {
-		err = errors.New("found null; accepted: an object")
+		err = fmt.Errorf("%s: found null; accepted: an object", file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return now, unchanged(then, now, dir)
 }
@@ -59,13 +59,16 @@ func (r *run) sameOrigin(dir string) (*receipt.Origin, error) {
 // mostNoted bounds what a run notes of itself in a file, in bytes: far more than the hashes of all files of its models.
 const mostNoted = 64 << 20
 
-// noted reads it.
+// noted reads it. Errors name the file.
 func noted(file string, into any) error {
 	text, err := files.Read(file, mostNoted)
-	if err == nil {
-		err = json.Unmarshal(text, into)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
 }
 
 // sameBase refuses to continue a run that trains an adapter over another model than it started from,
@@ -132,15 +135,15 @@ func originsIn(dir string) (then origins, err error) {
 		return nil, nil
 	}
 	if err == nil && then == nil {
-		err = errors.New("found null; accepted: an object")
+		err = fmt.Errorf("%s: found null; accepted: an object", file)
 	}
 	for _, name := range slices.Sorted(maps.Keys(then)) {
 		if err == nil && slices.Contains(then[name], nil) {
-			err = fmt.Errorf("%s has null; accepted: a list of objects", terminal.Quote(name))
+			err = fmt.Errorf("%s: %s has null; accepted: a list of objects", file, terminal.Quote(name))
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return then, nil
 }

@@ -51,10 +51,7 @@ func (s *State) write(w io.Writer) error {
 
 // ReadState reads where a run stood when it wrote the checkpoint in a folder.
 func ReadState(checkpoint string) (s State, err error) {
-	file := filepath.Join(checkpoint, filepath.FromSlash(stateFile))
-	if err = noted(file, &s); err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
+	err = noted(filepath.Join(checkpoint, filepath.FromSlash(stateFile)), &s)
 	return s, err
 }
 

@@ -94,7 +94,11 @@ func fooled(j recipe.Judging, verdicts [][]verify.Verdict, cheats [][]audit.Chea
 		return "", hint.With(err, "once the server answers, continue with --resume")
 	case unread != "":
 		err := fmt.Errorf("%w: verifier %s: %s %s", lines.ErrInput, j.Name, against, unread)
-		return "", hint.With(err, "ask for an answer in the form that read accepts, or raise max_not_scored")
+		advice := "ask for an answer in the form that read accepts"
+		if j.Stage.RL.MaxNotScored < 1 {
+			advice += ", or raise max_not_scored"
+		}
+		return "", hint.With(err, "%s", advice)
 	case !(right.of() > 0):
 		return "", fmt.Errorf("%w: verifier %s: %s these are paid %v", lines.ErrInput, j.Name, against, right.of())
 	}

@@ -192,19 +192,19 @@ func TestReadings(t *testing.T) {
 	if o := head.OfHead(math.NaN(), false); o.Reading != nil || o.Why == "" {
 		t.Errorf("NaN: %+v", o)
 	}
-	pattern := made(t, `{"model":"m","source":"Rate {completion} as Score: 10","read":"Score: (\\S+)","between":[0,10],"max_tokens":9}`)
+	pattern := made(t, `{"model":"m","source":"Rate {completion} with nothing but Score: 10","read":"Score: (\\S+)","between":[0,10],"max_tokens":9}`)
 	for text, want := range map[string]any{
-		"Score: 3, no, Score: 7.5":          0.75,
-		"Score: 0":                          0.0,
-		"Score: 10":                         1.0,
-		"Score: 11":                         "the number is not between 0 and 10",
-		"Score: -1":                         "the number is not between 0 and 10",
-		"Score: 1e999":                      "the number is not between 0 and 10",
-		"Score: NaN":                        `the match of "Score: (\\S+)" is no number`,
-		"Score: ten":                        `the match of "Score: (\\S+)" is no number`,
-		"":                                  `no match of "Score: (\\S+)"`,
-		"It is good.":                       `no match of "Score: (\\S+)"`,
-		"You said: Rate x as Score: 10, so": "the answer repeats the question",
+		"Score: 3, no, Score: 7.5": 0.75,
+		"Score: 0":                 0.0,
+		"Score: 10":                1.0,
+		"Score: 11":                "the number is not between 0 and 10",
+		"Score: -1":                "the number is not between 0 and 10",
+		"Score: 1e999":             "the number is not between 0 and 10",
+		"Score: NaN":               `the match of "Score: (\\S+)" is no number`,
+		"Score: ten":               `the match of "Score: (\\S+)" is no number`,
+		"":                         `no match of "Score: (\\S+)"`,
+		"It is good.":              `no match of "Score: (\\S+)"`,
+		"You said: Rate x with nothing but Score: 10": "the answer repeats the question",
 	} {
 		o := pattern.OfDrawn(verify.Problem{}, Said{Text: text, Ended: true, Tokens: 3})
 		if x, number := want.(float64); number && (o.Reading == nil || *o.Reading != x) || !number && (o.Reading != nil || o.Why != want) {
@@ -243,9 +243,10 @@ func TestRepeated(t *testing.T) {
 		{"Is this answer right?\n{completion}", "yes, 7", 0.7},
 		{"Is this answer right?\n{completion}", "Is this answer right? It is: 7", again},
 		{"Is this answer right?\n{completion}", "Is this answer right?\n7", again},
-		{"Rate {completion} as a grade: 9", "Rate y as a grade: 9", again},
-		{"Rate {completion} as a grade: 9", "as a grade: 9, and not: Rate y. 8", 0.8},
-		{"{completion}\n给这个答案打分从零到九", "x\n给这个答案打分从零到九: 7", again},
+		{"{completion}\nFinal score:", "Final score: 7", 0.7},
+		{"Rate {completion} as a grade from 0 to 9", "Rate y as a grade from 0 to 9", again},
+		{"Rate {completion} as a grade from 0 to 9", "as a grade from 0 to 9, and not: Rate y. 8", 0.8},
+		{"{completion}\n给这个答案打分，从零分到九分，只写一个数字", "x\n给这个答案打分，从零分到九分，只写一个数字: 7", again},
 	} {
 		options, err := json.Marshal(map[string]any{"model": "m", "source": c.source, "read": "[0-9]", "between": []int{0, 10}})
 		if err != nil {

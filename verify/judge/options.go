@@ -112,27 +112,27 @@ context     longest question with its answer, in tokens of the judge. For a mode
             required, and counts the bytes of the question plus max_tokens. Default:
             max_prompt_tokens, the longest completion as often as the prompt shows one, a token for each
             byte of the prompt file and of the marks of a list, and max_tokens. What {answer} and
-            {row.NAME} show is not counted: give context where these are long. A
-            completion that does not fit is wrong. If several are shown together and do not fit, the
+            {row.NAME} show is not counted, nor a chat template of the judge, nor that its tokens may be
+            more than the policy's: give context where these are long. A completion that does not fit is wrong. If several are shown together and do not fit, the
             longest are wrong until the rest fits; in a tournament only those that meet are. A
             completion is also wrong if nothing stands in the question about it, or if a server
             refuses it (status 400, 413 or 422) and answers the same question about an empty one.
 max_fooled  before the first step, attacks (see rlzero audit) are judged beside right answers; the
-            largest accepted share of what these are paid. Of either, no larger share than the stage's
-            max_not_scored may be left unread. A model with url has to answer all of them. In
-            [[stage.verifier]]. Default 1: no test.
+            largest accepted share of what these are paid. Of the attacks, and of the right answers, no
+            larger share than the stage's max_not_scored may be unread. A model with url has to answer all
+            of them. In [[stage.verifier]]. Default 1: no test.
 allow_self  accept the policy as its own judge. Default false.
 
 Values: raw (head), mass (answers), spread (largest less smallest vote), unread (share of the votes),
 1, 2, ... (items and steps), least and last (steps), wins (pairs), place (pairs and group; 1 is the best).
 A completion that cannot be shown has these too: its place is the last one, and others are 0. As a head's number
 has no bound, formulas read in its place the least raw of its prompt's completions; where none of these has
-one, the least of the step, and 0 where there is none.
+one, the least of those that are paid together, and 0 where there is none.
 
 Not scored when more than half of the votes of one question are unread (one step or item is enough), or
 the row lacks what the prompt names. An answer is unread without a match, out of range, if it is cut, or
 if the prompt's own text stands in it, whatever stands in the braces. That is so where a piece of this text has
-10 characters or more, without white space.
+16 characters or more, not counting white space.
 `
 
 func init() {

@@ -104,8 +104,8 @@ func (j *Judge) repeats(answer string) bool {
 }
 
 // tellingText is how many characters beside white space a piece of a prompt has at least that an answer does not have
-// by chance. Labels such as "Answer:" have fewer.
-const tellingText = 10
+// by chance. Labels such as "Final score:" have fewer.
+const tellingText = 16
 
 // found is what the last match of the expression says; false: there is none.
 func (j *Judge) found(text string) (string, bool) {
