@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -240,6 +241,19 @@ func withoutModels(t *testing.T, r *Recipe) {
 		r.Task.Tools, r.Task.Episode = nil, Episode{History: HistoryAppend}
 		for i := range r.Stages {
 			r.Stages[i].played = false
+		}
+	}
+	for _, asked := range r.Task.asked() { // the policy is there, too
+		var of any = r.Task.Settings
+		if asked.key[1] == "tool" {
+			i, err := strconv.Atoi(asked.key[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			of = r.Task.Tools[i].Options
+		}
+		if err := settings.Set(of, asked.key[len(asked.key)-1], strconv.Quote(PolicyModel)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

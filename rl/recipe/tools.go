@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/rl/world/tools"
@@ -41,8 +41,8 @@ type Tool struct {
 	Effects bool `toml:"effects" of:"mcp"`
 
 	// in demonstrations of an sft stage the tool is called with this text, with members of the row in braces
-	// such as "{question}" or "{id}", before an answer that is right; for pure tools; "": demonstrations do
-	// not call it
+	// such as "{question}" or "{id}", before an answer that is right; for pure tools; a model that is asked says
+	// that answer there; "": demonstrations do not call it, and those that teach the model which is asked never do
 	Shown string `toml:"shown" of:"tool"`
 
 	// with shown: share of the demonstrations that call it
@@ -96,19 +96,29 @@ func (t Task) Blocks() bool {
 	return slices.ContainsFunc(t.Tools, func(t Tool) bool { _, blocks := t.Options.(*tools.BlocksOptions); return blocks })
 }
 
-// asked is whom the tools ask that ask models, by their places.
-func (t Task) asked() map[int]*tools.Whom {
-	out := map[int]*tools.Whom{}
+// asking is whom a tool of the task asks, or its world, and the key that says so.
+type asking struct {
+	*tools.Whom
+	key settings.Path
+}
+
+// asked is who is asked by the tools of the task, and by its world.
+func (t Task) asked() (out []asking) {
 	for i, tool := range t.Tools {
 		if o := tool.Asks(); o != nil {
-			out[i] = o
+			out = append(out, asking{o, settings.Path{"task", "tool", strconv.Itoa(i), "options", "model"}})
+		}
+	}
+	if w, asks := t.Settings.(tasks.Asker); asks {
+		if setting, whom := w.Asks(); whom != nil {
+			out = append(out, asking{whom, settings.Path{"task", "settings", setting}})
 		}
 	}
 	return out
 }
 
-// AskRoom is how many tokens the longest question to a model has with its answer, of those that tools ask; 0: none asks
-// it.
+// AskRoom is how many tokens the longest question to a model has with its answer, of those that tools or the world ask; 0:
+// none asks it.
 func (t Task) AskRoom(model string) int {
 	room := 0
 	for _, o := range t.asked() {
@@ -119,11 +129,10 @@ func (t Task) AskRoom(model string) int {
 	return room
 }
 
-// asksModels checks whom the tools of the task ask.
+// asksModels checks whom the tools of the task ask, and its world.
 func (d decoder) asksModels(r *Recipe) {
-	asked := r.Task.asked()
-	for _, i := range slices.Sorted(maps.Keys(asked)) {
-		name := asked[i].Model
+	for _, asked := range r.Task.asked() {
+		name := asked.Model
 		m, known := r.Models[name]
 		accepted := append([]string{PolicyModel}, r.ModelNames()...)
 		var problem error
@@ -149,8 +158,8 @@ func (d decoder) asksModels(r *Recipe) {
 		case m.Prompt != "":
 			problem = errors.New("it reads the question alone; take prompt out of [models." + name + "]")
 		}
-		if at := (settings.Path{"task", "tool", strconv.Itoa(i), "options", "model"}); problem != nil {
-			d.Fail(at, "%s = %q: %w", d.Name(at), name, problem)
+		if problem != nil {
+			d.Fail(asked.key, "%s = %q: %w", d.Name(asked.key), name, problem)
 		}
 	}
 }
@@ -395,8 +404,6 @@ func (d decoder) shown(task *Task, tool Tool, at settings.Path) {
 	case tool.Shown == "":
 	case task.Demonstrator() == nil:
 		d.Fail(at, "%s needs a task with demonstrations, which %s does not have: an sft stage on rows imitates calls that stand in their messages", d.Name(at), task.label())
-	case tool.Asks() != nil:
-		d.Fail(at, "%s does not go with %s: there is no model to ask yet where demonstrations are made", d.Name(at), tool.Tool)
 	case !tool.Spec().Pure:
 		d.Fail(at, "%s needs a tool that is pure, and %s is not: a run that is resumed would call it again for the same demonstrations", d.Name(at), tool.Tool)
 	case tool.Spec().Text == "":

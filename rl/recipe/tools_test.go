@@ -127,6 +127,33 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// TestWorldAsks: a world that asks a model names one that can answer, which is used and has room.
+func TestWorldAsks(t *testing.T) {
+	for set, want := range map[string]string{
+		`task.settings.writer="none"`:                    `task.settings.writer = "none": there is no such model`,
+		`task.settings.writer="ref"`:                     `task.settings.writer = "ref": there is no such model; known here: policy, simulator`,
+		`models.simulator={copy = "policy"}`:             `task.settings.writer = "simulator": evaluations before and after every stage ask it too`,
+		`task.settings.writer=""`:                        `stage.rl.curriculum.settings in step 1: writer is missing`,
+		`stage.simulator.skip=true`:                      `models.simulator.family: no stage trains simulator`,
+		`task.settings={hops = 2, writer = "simulator"}`: "",
+	} {
+		r, err := Load("zerosearch", []string{set})
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if (want == "") != (err == nil) || !strings.Contains(said, want) {
+			t.Errorf("%s: %q, want %q", set, said, want)
+		}
+		if err != nil {
+			continue
+		}
+		if room := r.Task.AskRoom("simulator"); room < 20 || !r.Uses("simulator") || len(r.Writers()) != 1 || r.Writers()[0] != (Writing{"simulator", room}) {
+			t.Errorf("%s: room %d, %v", set, room, r.Writers())
+		}
+	}
+}
+
 // TestLeavesVerifier: verifiers of a stage do not see what a tool leaves, and are refused.
 func TestLeavesVerifier(t *testing.T) {
 	const verifier = "[[stage.verifier]]\nname = \"v\"\nverifier = \"math\"\n"

@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/rl/world/outside"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -30,6 +31,7 @@ type Opened struct {
 	Source prompts.Source
 	Tools  []world.Tool   // of the task, in their order
 	World  *outside.World // of others, that plays the task; nil: none does
+	Answer tools.Answerer // answers what the world of the task asks; nil: nobody does, and it goes by rules
 	Notes  []string       // what was found of the data and nobody has said, and what is likely not meant in the methods
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/table"
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/rl/world/outside"
 	"github.com/rlzero/rlzero/rl/world/tools"
@@ -39,6 +40,9 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 		o.playedByOthers(out)
 	case played != nil:
 		out.World, out.Anywhere = played, !task.Episode.Restarts() && out.Clock == 0
+		if w, asks := played.(tasks.Asker); asks && o.Answer != nil {
+			out.World, out.Anywhere = w.Answered(o.Answer), false // who answers is here
+		}
 		out.Turns, out.Tokens = cmp.Or(out.Turns, played.Turns()), cmp.Or(out.Tokens, played.EpisodeTokens())
 	case task.Blocks():
 		b := world.Unnamed(o.Tools[0]).(tools.Blocks)
@@ -58,7 +62,7 @@ func (o *Opened) Episodes(renderer *prompts.Renderer, seed uint64, journal func(
 	return out
 }
 
-// Asking is o with tools that ask those that who finds; without such tools it is o.
+// Asking is o with tools and a world that ask those that who finds; where these ask nobody it is o.
 func (o *Opened) Asking(who func(tools.Whom) (tools.Answerer, error)) (*Opened, error) {
 	out := *o
 	out.Tools = slices.Clone(o.Tools)
@@ -73,6 +77,11 @@ func (o *Opened) Asking(who func(tools.Whom) (tools.Answerer, error)) (*Opened, 
 			answer, err = who(a.Asks())
 			return a.Answered(answer)
 		})
+	}
+	if w, can := o.Recipe.Task.Settings.(tasks.Asker); can && err == nil {
+		if _, whom := w.Asks(); whom != nil {
+			out.Answer, err = who(*whom)
+		}
 	}
 	return &out, err
 }

@@ -130,6 +130,12 @@ var staysPut = map[string]string{
 	"prorag tree":              "the method of its stage reads nodes",
 	"mrmbench trains":          "as reasoning-vectors",
 	"rlot trains":              "it lets the model write that has random weights",
+	"zerosearch trains":        "as rlot",
+	"ai-searchplanner trains":  "as rlot",
+	"router-r1 trains":         "as rlot",
+	"ppr trains":               "as cooper",
+	"carr trains":              "as cooper",
+	"archer learn":             "as oreal",
 	"mrmbench learn":           "as oreal",
 	"reasoning-vectors trains": "the formula of a model names who learns there",
 	"reward-math truth":        "it is measured, and never paid",
@@ -149,7 +155,7 @@ var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24,
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"clpo": 40, "rlot": 60, "think-rm": 120}
+var longImitation = map[string]int{"clpo": 40, "rlot": 60, "think-rm": 120, "router-r1": 60}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
@@ -166,7 +172,7 @@ const calculatorTask = `task={name = "chain_sum", eval_problems = 1, eval_sample
 
 // easyOnes are problems of worlds and mixtures that a tiny model learns the form of in a moment. They stand in for
 // those of recipes with these tasks, by the task, or by the recipe that needs others; the models begin from the recipe
-// beside them, or as those of easyTask.
+// beside them, as those of another line, or as those of easyTask.
 var easyOnes = map[string]struct{ from, task string }{
 	"guess":             {"guess-tiny", `task={name = "guess", eval_problems = 1, eval_samples = 1, settings = {size = 7, largest = 15, turns = 3, recap = true, aimed = 0.5}}`},
 	"mixture":           {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "chain_sum max_number=2 max_total=4 careless=0.2 brief=0.5; program max_factor=4 max_total=12 careless=0.5"}}`},
@@ -195,13 +201,16 @@ var easyOnes = map[string]struct{ from, task string }{
 	"table":             {"tablegpt-r1", `task={name = "table", eval_problems = 1, eval_samples = 1, settings = {rows = 3, most = 3, words = 0.8, careless = 0.4}}`},
 	"critic":            {"critique-rl", `task={name = "critic", eval_problems = 1, eval_samples = 1, settings = {steps = 3, max_number = 3, max_total = 9, aimed = 0.5}}`},
 	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
+	"zerosearch":        {"library", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, writer = "simulator"}}`},
+	"ai-searchplanner":  {"library", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, known = 1, noise = 3, turns = 3, searched = 0.8, reader = "reader"}}`},
 	"supo":              {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8}, episode = {tokens = 34, summary = {at = 20, ask = ":"}}}`},
 	"masksearch":        {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 3, things = 8, relations = 3, noise = 3, turns = 4, searched = 0.5}}`},
 	"routerag":          {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, routes = true}}`},
 	"adasearch":         {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 4, known = 2, noise = 3, turns = 3, searched = 0.5}}`},
 	"grpo-tcr":          {"calculator-tiny", calculatorTask},
 	"datarus":           {"calculator-tiny", calculatorTask},
-	"router-r1":         {"calculator-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, calls = "tags", episode = {turns = 3, tokens = 96}, settings = {terms = 3, max_number = 3, max_total = 6, careless = 0.5, brief = 1.0}, tool = [{tool = "calculator", name = "dear", options = {digits = 2}, shown = "{id}", shown_share = 0.3}, {tool = "calculator", name = "cheap", options = {digits = 1}, shown = "{id}", shown_share = 0.5}]}`},
+	"calculators":       {"calculator-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, calls = "tags", episode = {turns = 3, tokens = 96}, settings = {terms = 3, max_number = 3, max_total = 6, careless = 0.5, brief = 1.0}, tool = [{tool = "calculator", name = "dear", options = {digits = 2}, shown = "{id}", shown_share = 0.3}, {tool = "calculator", name = "cheap", options = {digits = 1}, shown = "{id}", shown_share = 0.5}]}`},
+	"router-r1":         {"calculators", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, calls = "tags", episode = {turns = 3, tokens = 96}, settings = {terms = 3, max_number = 3, max_total = 6, careless = 0.5, brief = 1.0}, tool = [{tool = "ask", name = "dear", options = {model = "big", context = 24, max_tokens = 6, temperature = 1}, shown = "{question}", shown_share = 0.3}, {tool = "ask", name = "cheap", options = {model = "small", context = 24, max_tokens = 6, temperature = 1}, shown = "{question}", shown_share = 0.5}]}`},
 	"rlot":              {"", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, episode = {turns = 3, tokens = 56}, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}, tool = [{tool = "blocks", options = {model = "writer", step = "^[^=]*=[0-9]+", draws = 4, context = 40, max_tokens = 16}}]}`}, // of the start of easyTask
 	"forms":             {"rooms-tiny", `task={name = "forms", eval_problems = 1, eval_samples = 1, settings = {pages = 2, fields = 2, values = 3, turns = 6, aimed = 0.9}}`},
 	"behavior-priming":  {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
@@ -228,6 +237,9 @@ func TestActs(t *testing.T) {
 	other := func(name string) string {
 		if easyOnes[name].from == "" {
 			return start
+		}
+		if from := easyOnes[name].from; from == "library" || from == "calculators" {
+			name = from
 		}
 		if warm[name] == "" {
 			warm[name] = warmWorld(t, dev, easyOnes[name].from, easyOnes[name].task)

@@ -54,6 +54,20 @@ does: the policy is told all documents on the way, as far as there are any, or ?
 With known the first so many relations say the same of a thing in every problem, so that their facts can be
 learned by heart; all others have to be looked up.
 
+With written a model writes what a search shows: the one that the setting writer names, of [models], with path or
+from random weights. It is drawn from. It reads the documents of the chain, which are the question with its answer, and
+the query: 47 k 12 12 m 80: 47 k: is to be answered by 47 k 12. With the chance lies it is asked for documents
+that are of no use, by a ? before that. A search is told ? where what it writes is no document. Stages of kind
+sft that train the model teach it the answers of the search above, to queries half of which are a step of the chain,
+and to half of them, after ?, documents that are not of the chain. [stage.curriculum.settings] can say written, so
+that evaluations search as above.
+
+With reader a model of [models] answers the question, and the policy plans: its turn without a call ends the
+episode, whatever it says, and so do its limits. The model reads the question and the documents that the policy was
+shown: 47 k m: 47 k 12 12 m 80: is to be answered by 80. It is asked for its likeliest tokens. Stages that train it teach
+it answers after some documents of the problem, or after none: the right one where it follows from them and from what
+is known, else any thing.
+
 Right: the answer is the last thing of the chain, as the verifier number says with plain = true. Wrong:
 another answer, one that is cut off, or none.
 
@@ -73,7 +87,8 @@ calls; calls_failed, how many of them were told ?; found, how many documents of 
 show. With judged also judged, 1 where it begins with a mark that is due; approved, 1 where that is +; useful,
 1 where what was shown before it has a document of the chain. With routes also reached, how many of its calls
 are of reach. With talk also overlap, of a turn with a call: the F1 of its words with the question as it would
-stand alone, the thing and the first relation.
+stand alone, the thing and the first relation. With reader also alone, of the first turn: the score of what the model
+answers without a document.
 
 ` + describeSettings(defaultLibrary()),
 		New: func() Task { return defaultLibrary() },
@@ -111,10 +126,13 @@ type library struct {
 	Routes    bool    `toml:"routes" about:"a second tool follows several relations at once"`
 	Known     int     `toml:"known" range:"[0,8]" about:"relations that say the same of a thing in every problem"`
 	Talk      int     `toml:"talk" range:"[0,2]" about:"questions of a conversation before the one that is asked"`
+	Writer    string  `toml:"writer" hashed:"given" about:"a model of [models], which writes what searches show where written says so"`
+	Written   bool    `toml:"written" hashed:"given" about:"the writer writes what a search shows"`
+	Reader    string  `toml:"reader" hashed:"given" about:"a model of [models], which answers the question from what the searches have shown"`
 }
 
 var _ interface {
-	Episodic
+	Asker
 	Demonstrator
 } = (*library)(nil)
 
@@ -137,6 +155,14 @@ func (l *library) Validate() error {
 	}
 	if l.Lies > 0 && l.Noise == 0 {
 		return outOfRange("noise", l.Noise, "at least 1 where a search may show what is not of the chain")
+	}
+	switch {
+	case l.Written && l.Writer == "":
+		return &settings.Error{Key: "writer", Problem: "is missing: written = true needs a model of [models] that writes"}
+	case l.Writer != "" && l.Reader != "":
+		return &settings.Error{Key: "reader", Problem: fmt.Sprintf("= %q does not go with writer = %q: the world asks one model; accepted: one of them", l.Reader, l.Writer)}
+	case l.Writer != "" && l.Noise == 0:
+		return outOfRange("noise", l.Noise, "at least 1 where a model learns to write what is not of the chain")
 	}
 	return probe(l.attempt)
 }
@@ -226,6 +252,9 @@ func (l *library) attempt(r *random.Rand) (verify.Problem, bool) {
 	if l.Lies > 0 {
 		more["lies"] = l.Lies
 	}
+	if l.Written {
+		more["written"] = true
+	}
 	return verify.Problem{
 		ID:       question + " " + strings.Join(texts, ", "),
 		Question: question,
@@ -289,6 +318,11 @@ func shelves(row verify.Problem) (documents, chain []string, err error) {
 
 // Begin implements [world.World].
 func (l *library) Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	return l.begin(ctx, row, dice, nil)
+}
+
+// begin begins an episode in which by, unless it is nil, answers what the settings have the world ask.
+func (l *library) begin(ctx context.Context, row verify.Problem, dice *random.Rand, by tools.Answerer) (world.Episode, world.Reply, error) {
 	documents, chain, err := shelves(row)
 	if err != nil {
 		return nil, world.Reply{}, err
@@ -299,18 +333,35 @@ func (l *library) Begin(ctx context.Context, row verify.Problem, dice *random.Ra
 	}
 	var tool world.Tool = search
 	var lies float64
-	if there, err := row.Field("lies", &lies); err != nil {
+	lying, err := row.Field("lies", &lies)
+	if err != nil {
 		return nil, world.Reply{}, fmt.Errorf("task library: row %q: %w", row.ID, err)
-	} else if there {
-		others := slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return slices.Contains(chain, d) })
-		tool = liar{search, lies, others, l.Results, dice}
+	}
+	if lying {
+		tool = liar{search, lies, besides(documents, chain), l.Results, dice}
+	}
+	var written bool
+	if _, err := row.Field("written", &written); err != nil {
+		return nil, world.Reply{}, fmt.Errorf("task library: row %q: %w", row.ID, err)
+	}
+	if written && by != nil {
+		tool = author{search, l, by, chain, lies, dice}
 	}
 	all := []world.Tool{tool}
 	if l.Routes {
 		all = append(all, reach{documents})
 	}
 	e, first, err := world.Tooled{Tools: all, Judge: l.Verify, Mistake: unread}.Begin(ctx, row, dice)
-	return &reading{Episode: e, library: l, chain: chain, unseen: chain}, first, err
+	r := &reading{Episode: e, library: l, chain: chain, unseen: chain}
+	if l.Reader != "" {
+		return &planning{reading: r, row: row, by: by, documents: documents}, first, err
+	}
+	return r, first, err
+}
+
+// besides are the documents that are not of the chain.
+func besides(documents, chain []string) []string {
+	return slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return slices.Contains(chain, d) })
 }
 
 // liar is a search that shows other documents, by chance.
@@ -331,11 +382,16 @@ func (s liar) Call(ctx context.Context, args json.RawMessage) (world.Answer, err
 	if err != nil || !s.dice.Chance(s.chance) {
 		return a, err
 	}
+	return world.Answer{Text: someOf(s.others, s.show, s.dice)}, nil
+}
+
+// someOf are so many of some documents, at most, drawn at random.
+func someOf(documents []string, n int, dice *random.Rand) string {
 	var said []string
-	for _, i := range s.dice.Shuffled(len(s.others))[:min(s.show, len(s.others))] {
-		said = append(said, s.others[i])
+	for _, i := range dice.Shuffled(len(documents))[:min(n, len(documents))] {
+		said = append(said, documents[i])
 	}
-	return world.Answer{Text: strings.Join(said, "\n")}, nil
+	return strings.Join(said, "\n")
 }
 
 // reach is a tool that follows relations through documents.
@@ -491,6 +547,9 @@ func (l *library) TurnFacts() []string {
 	}
 	if l.Talk > 0 {
 		facts = append(facts, "overlap")
+	}
+	if l.Reader != "" {
+		facts = append(facts, "alone")
 	}
 	return facts
 }

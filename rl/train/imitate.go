@@ -232,6 +232,16 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 	if t.stage.Proposes() && r.Chance(t.stage.Propose.Share) {
 		return t.proposal(row, r)
 	}
+	if w, asks := t.recipe.Task.Settings.(tasks.Asker); asks {
+		if _, whom := w.Asks(); whom != nil && whom.Model == t.stage.Trains {
+			question, answer, err := w.Lesson(r, row)
+			if err != nil {
+				return Completion{}, err
+			}
+			row.Question = question
+			return demonstrated(t.renderer, row, "", answer)
+		}
+	}
 	if e := t.recipe.Task.Episodic(); e != nil {
 		player, asked := e.Shown(), ""
 		if t.stage.SFT.Show != "" && r.Chance(t.stage.SFT.ShowShare) {
@@ -246,9 +256,11 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 	if err != nil {
 		return Completion{}, err
 	}
-	calls, err := callsShown(t.recipe.Task.Tools, t.renderer, row, r)
-	if err != nil {
-		return Completion{}, err
+	var calls says
+	if t.stage.Trains == "" || t.recipe.Task.AskRoom(t.stage.Trains) == 0 { // who is asked answers at once
+		if calls, err = callsShown(t.recipe.Task.Tools, t.renderer, row, r); err != nil {
+			return Completion{}, err
+		}
 	}
 	hints := t.stage.SFT.Show != "" && calls == nil && r.Chance(t.stage.SFT.ShowShare)
 	found := false
@@ -261,7 +273,7 @@ func (t demonstrating) show(row verify.Problem, r *random.Rand) (Completion, err
 	case found && hints:
 		return t.hinted(row, text)
 	case found:
-		return playedBy(t.episodes.World, append(calls, text), t.renderer, t.episodes.Turns, row, "", r)
+		return playedBy(answeredBy(t.episodes.World, text), append(calls, text), t.renderer, t.episodes.Turns, row, "", r)
 	}
 	return demonstrated(t.renderer, row, "", text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
@@ -13,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/rl/world/tools"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -180,6 +182,26 @@ func callsShown(tools []recipe.Tool, renderer *prompts.Renderer, row verify.Prob
 		calls = append(calls, text)
 	}
 	return calls, nil
+}
+
+// answeredBy is a world whose tools that ask models are told a text: demonstrations are made before there are models.
+func answeredBy(w world.World, text string) world.World {
+	tooled, is := w.(world.Tooled)
+	if !is {
+		return w
+	}
+	tooled.Tools = slices.Clone(tooled.Tools)
+	for i, t := range tooled.Tools {
+		tooled.Tools[i] = world.Changed(t, func(t world.Tool) world.Tool {
+			if q, asks := t.(tools.Questioner); asks {
+				return q.Answered(func(context.Context, string) ([]tools.Said, error, error) {
+					return []tools.Said{{Text: text, Ended: true}}, nil, nil
+				})
+			}
+			return t
+		})
+	}
+	return tooled
 }
 
 // situationsOf are those in which the turns of playedOf are taken.
