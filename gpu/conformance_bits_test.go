@@ -91,6 +91,7 @@ var rowwiseKernels = []rowwise{
 	{"vocab_stats", 0, func(p []int) []int { return []int{p[2], 1, 1, 4} }},
 	{"vocab_backward", 0, func(p []int) []int { return []int{p[2], 1, 1, 4, 4} }},
 	{"sample_mask", 0, func(p []int) []int { return []int{p[2], (p[1] + 31) / 32, p[2]} }},
+	{"sample_within", 0, func(p []int) []int { return []int{p[2], p[2], p[2]} }},
 	{"sample_filter", 0, func(p []int) []int { return []int{p[2], 8, p[2]} }},
 	{"sample_draw", 0, func(p []int) []int { return []int{p[2], 8, 1} }},
 }

@@ -1,11 +1,11 @@
-// Sampling: sample_mask (what a grammar allows), sample_filter (top-k, top-p, min-p) and
-// sample_draw (Gumbel-max).
+// Sampling: sample_mask (what a grammar allows), sample_filter (top-k, top-p, min-p),
+// sample_within (what the filter of another model leaves) and sample_draw (Gumbel-max).
 //
 // Bindings: logits, out [R][ld], V columns real; rowp [R][8] u32: inv_temp f32,
 // top_k, top_p f32, min_p f32, seed low, seed high, stream, position; ids [R] u32; allow
 // [R][ceil(V/32)] u32, a bit for each column.
 //
-// Mask: elementwise. What is masked is finite, as sample_filter multiplies it by 0.
+// Mask, within: elementwise. What is masked is finite, as sample_filter multiplies it by 0.
 //
 // Filter: which tokens stay is a threshold on (key, index), key being the logit's
 // bits made monotone, and for top-p of equal keys the lower index first. It is found digit by
@@ -37,6 +37,8 @@
 //
 //variant sample_mask TL tile=512,1
 //variant sample_mask T0 tile=64,1
+//variant sample_within TL tile=512,1
+//variant sample_within T0 tile=64,1
 //variant sample_filter TL linear texels=logits+rowp
 //variant sample_filter T0 linear
 //variant sample_draw TL linear texels=logits+rowp
@@ -71,6 +73,35 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < pc.ld) { out[id.y * pc.ld + id.x] = masked(id.y, id.x); }
+}
+{{end}}
+
+{{define "within"}}
+fn within(at: u32, j: u32) -> f32 { return select(-1e30, logits[at], j < pc.V && kept[at] > -1e30); }
+{{end}}
+
+{{define "sample_within TL"}}
+{{params}}
+{{bind "logits" "f32"}}
+{{bind "kept" "f32"}}
+{{bind "out" "f32"}}
+{{template "within"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let end = min(group.x * 512u + 512u, pc.ld);
+  for (var j = group.x * 512u + l; j < end; j += 8u) { out[group.y * pc.ld + j] = within(group.y * pc.ld + j, j); }
+}
+{{end}}
+
+{{define "sample_within T0"}}
+{{params}}
+{{bind "logits" "f32"}}
+{{bind "kept" "f32"}}
+{{bind "out" "f32"}}
+{{template "within"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < pc.ld) { out[id.y * pc.ld + id.x] = within(id.y * pc.ld + id.x, id.x); }
 }
 {{end}}
 

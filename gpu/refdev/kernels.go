@@ -36,6 +36,7 @@ var kernels = map[string]func(*call[float32]){
 	"vocab_stats":            vocabStats[float32],
 	"vocab_backward":         vocabBackward[float32],
 	"sample_mask":            sampleMask[float32],
+	"sample_within":          sampleWithin[float32],
 	"sample_filter":          sampleFilter[float32],
 	"sample_draw":            sampleDraw[float32],
 	"adamw":                  adamw[float32],

@@ -72,6 +72,18 @@ func sampleMask[F real](c *call[F]) {
 	}
 }
 
+// sampleWithin copies the logits of the tokens that are kept, and -1e30 for the others.
+func sampleWithin[F real](c *call[F]) {
+	rows, v, ld := c.n(0), c.n(1), c.n(2)
+	logits, kept, out := c.f[0], c.f[1], c.f[2]
+	for i := range rows * ld {
+		out[i] = F(-1e30)
+		if i%ld < v && kept[i] > -1e30 {
+			out[i] = logits[i]
+		}
+	}
+}
+
 // sampleFilter copies the logits of the tokens that top-k, top-p and min-p
 // leave, and -inf for the others.
 func sampleFilter[F real](c *call[F]) {

@@ -59,6 +59,7 @@ type Member struct {
 	Engine  *sample.Options   // by which it draws; nil: it draws nothing
 	Learns  *Learning         // by which an Average or a Novice learns; nil: it does not
 	Summed  bool              // its logits are added to those of the model, in the trainer and, see [Use], the sampler
+	Keeps   bool              // what it keeps is what the sampler draws from, see [sample.Engine.FilterBy]
 	Plays   bool              // it draws while the model draws
 	Leaves  bool              // the parameters of a Folder are there in its own phases alone, see [model.LoadOptions]
 }
@@ -179,14 +180,18 @@ func (plan *planning) all(cfg hf.Config) error {
 		}
 	}
 	layouts := make([]*decoder.Layout, len(use.Members))
-	var summed []*decoder.Decoder
+	var summed, keeps []*decoder.Decoder
 	for i, m := range use.Members {
 		var err error
 		if layouts[i], err = plan.addMember(m); err != nil {
 			return err
 		}
+		of := &decoder.Decoder{Layout: layouts[i]}
 		if m.Summed {
-			summed = append(summed, &decoder.Decoder{Layout: layouts[i]})
+			summed = append(summed, of)
+		}
+		if m.Keeps && !(m.Summed && use.Summed) { // else it is there
+			keeps = append(keeps, of)
 		}
 	}
 	plan.addSums(summed)
@@ -194,7 +199,7 @@ func (plan *planning) all(cfg hf.Config) error {
 		if !use.Summed {
 			summed = nil
 		}
-		plan.addSampling(summed)
+		plan.addSampling(summed, keeps)
 	}
 	for i, m := range use.Members {
 		if m.Engine != nil {
@@ -363,7 +368,7 @@ func (plan *planning) addTraining() {
 }
 
 // addSampling adds what the engine needs.
-func (plan *planning) addSampling(summed []*decoder.Decoder) {
+func (plan *planning) addSampling(summed, keeps []*decoder.Decoder) {
 	o := *plan.use.Engine
 	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
 	if plan.l.KVDtype == tensors.BF16 {
@@ -372,7 +377,10 @@ func (plan *planning) addSampling(summed []*decoder.Decoder) {
 	if len(summed) > 0 {
 		hint += fmt.Sprintf(", and those of %d models that a sum adds", len(summed))
 	}
+	if len(keeps) > 0 {
+		hint += fmt.Sprintf(", and those of %d models that filter", len(keeps))
+	}
 	p := plan.pool(Sampling)
-	sample.Space(p, plan.l, o, plan.caps, summed...)
+	sample.Space(p, plan.l, o, plan.caps, append(summed, keeps...)...)
 	plan.lay(Sampling, "sampler and its cache", p, hint)
 }

@@ -142,8 +142,8 @@ func everyMember(cfg hf.Config) []memory.Member {
 	novice.Layers, novice.Dtype = cfg.Layers+2, hf.F32
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
-	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best, Engine: writes}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true},
-		{Kind: memory.Reference, Name: "writer", Engine: writes}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
+	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best, Engine: writes}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true, Keeps: true},
+		{Kind: memory.Reference, Name: "writer", Engine: writes, Keeps: true}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
 		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal},
 		{Kind: memory.Novice, Name: "novice", Config: novice, Learns: &memory.Learning{}, Engine: writes, Plays: true}}
 }
@@ -199,7 +199,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		ok(err)
 		defer tr.Close()
 	}
-	var summed []*model.Model
+	var summed, keeps []*model.Model
 	var engines []func()
 	for i, other := range use.Members {
 		beside := m
@@ -233,6 +233,9 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		if other.Summed {
 			summed = append(summed, beside)
 		}
+		if other.Keeps && !(other.Summed && use.Summed) {
+			keeps = append(keeps, beside)
+		}
 		whole := scratch.Phase(fmt.Sprint(i))
 		if other.Leaves {
 			beside, err = model.Load(c, written(t, dev, other.Config, use.Positions), model.LoadOptions{Positions: use.Positions, Dtype: other.Config.Dtype, Frozen: true, Phase: whole})
@@ -265,8 +268,9 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 	}
 	own := *use.Engine
 	if own.Phase = scratch.Phase(memory.Sampling); use.Summed {
-		own.Summands = summed
+		own.Others = slices.Clone(summed)
 	}
+	own.Others = append(own.Others, keeps...)
 	e, err := sample.NewEngine(m, own)
 	ok(err)
 	defer e.Close()

@@ -94,8 +94,9 @@ type Options struct {
 	// there is a request. What prompts have in common is read again after another phase.
 	Phase *model.Phase
 
-	// Summands are models whose logits can be added to those of the model, see [Engine.Sum]. They have the same tokens.
-	Summands []*model.Model
+	// Others are models whose logits can be added to those of the model, see [Engine.Sum], or say what may be drawn, see
+	// [Engine.FilterBy]. They have the same tokens.
+	Others []*model.Model
 
 	// Gather, if it is set, is called by the loop when there is work after there was none. It
 	// may wait for requests that are about to come, which are then begun in the same step.
@@ -137,7 +138,8 @@ func (o Options) slots(d decoder.Dims, caps gpu.Caps) int {
 type Engine struct {
 	m      *model.Model
 	d      *decoder.Decoder
-	others []*decoder.Decoder // of the summands
+	others []*decoder.Decoder
+	by     int // which of them filters what is drawn; -1: the model itself
 	opt    Options
 	pool   *device.Pool
 	ws     *decoder.Workspace
@@ -195,9 +197,9 @@ func NewEngine(m *model.Model, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("the engine's context of %d tokens exceeds the %d positions that the model was opened for", opt.Context, m.Positions())
 	}
 	dev := m.Device()
-	e := &Engine{m: m, d: m.Decoder(), opt: opt, pool: device.NewPoolIn(opt.Phase, dev, "sampler"), progs: device.NewPrograms(dev, 128)}
-	for _, s := range opt.Summands {
-		e.others = append(e.others, s.Decoder())
+	e := &Engine{m: m, d: m.Decoder(), by: -1, opt: opt, pool: device.NewPoolIn(opt.Phase, dev, "sampler"), progs: device.NewPrograms(dev, 128)}
+	for _, other := range opt.Others {
+		e.others = append(e.others, other.Decoder())
 	}
 	e.plan(e.d.Layout.Dims, dev.Caps())
 	if e.pool.Err != nil {
@@ -209,8 +211,8 @@ func NewEngine(m *model.Model, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Space takes from a pool what an engine needs of a decoder's device, for package memory. others are those whose logits
-// can be added.
+// Space takes from a pool what an engine needs of a decoder's device, for package memory. others are those of
+// [Options.Others].
 func Space(p *device.Pool, l *decoder.Layout, o Options, caps gpu.Caps, others ...*decoder.Decoder) {
 	e := &Engine{opt: o.withDefaults(), pool: p, others: others}
 	e.plan(l.Dims, caps)
@@ -238,10 +240,22 @@ func (e *Engine) plan(d decoder.Dims, caps gpu.Caps) {
 }
 
 // Sum says by which factors logits are summed from now on, with no request in flight: the model's own, and those of the
-// summands; one whose factor is 0 is not computed. nil: there are only the model's own, as in a new engine.
+// first others; one whose factor is 0 is not computed. nil: there are only the model's own, as in a new engine.
 func (e *Engine) Sum(own float64, factors []float64) {
-	e.d.Change() // of some prefixes the summands have read nothing
+	e.d.Change() // of some prefixes the others have read nothing
 	e.ws.Sum(own, factors)
+}
+
+// FilterBy says on whose distribution top-k, top-p and min-p act from now on, with no request in flight: on that of one
+// of the others, given by its place, at the temperature of the draws. What it keeps is drawn by the model's own logits.
+// -1: on the model's own, as in a new engine. Log-probs stay those of the model's whole distribution.
+func (e *Engine) FilterBy(other int) {
+	if other == e.by {
+		return
+	}
+	e.d.Change()
+	e.by = other
+	e.ws.Read(other)
 }
 
 // changes is how often what logits are made of was changed, or keys and values were lost.

@@ -293,13 +293,31 @@ func (e *Engine) recordDraws(rec *device.Recorder, r *stepRows) {
 			rec.Op("sample_mask", d.VocabPadded, n, []gpu.View{from, device.At(e.allow, r0*maskWords(d.Vocab)), e.left}, size...)
 			from = e.left
 		}
-		if r.filtered {
+		switch {
+		case !r.filtered:
+		case e.by < 0:
 			rec.Op("sample_filter", n, 1, []gpu.View{from, device.At(e.rowp, 8*r0), e.cut}, size...)
 			from = e.cut
+		default:
+			from = e.recordFilter(rec, r, from, r0, n, size)
 		}
 		rec.Op("sample_draw", n, 1, []gpu.View{from, device.At(e.rowp, 8*r0), device.At(h.Target, r0)}, size...)
 		e.d.RecordStats(rec, e.ws, r0, n)
 	})
+}
+
+// recordFilter records what of the logits of rows r0 .. r0+n-1 the filter leaves that acts on those of another model,
+// within what guides allow.
+func (e *Engine) recordFilter(rec *device.Recorder, r *stepRows, from gpu.View, r0, n int, size []uint32) gpu.View {
+	d := e.d.Layout.Dims
+	by, kept := e.ws.RecordOther(rec, r0, n), e.cut
+	if r.guided {
+		rec.Op("sample_mask", d.VocabPadded, n, []gpu.View{by, device.At(e.allow, r0*maskWords(d.Vocab)), kept}, size...)
+		by, kept = kept, by
+	}
+	rec.Op("sample_filter", n, 1, []gpu.View{by, device.At(e.rowp, 8*r0), kept}, size...)
+	rec.Op("sample_within", d.VocabPadded, n, []gpu.View{from, kept, by}, size...)
+	return by
 }
 
 func finite(x float32) bool { return x-x == 0 }

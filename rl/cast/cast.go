@@ -28,6 +28,7 @@ type Cast struct {
 	judges    map[string]*Judge          // members that judge, by name
 	far       map[string]*panel.Endpoint // models behind addresses that judge, by name
 	summands  summands
+	filters   map[string]int // models on whose distribution filters of sampling act, by name: their places beside the policy in its sampler
 	scratch   *model.Scratch // in which sampling, training and the passes of others take turns
 	positions int            // of the longest sequence, tokens
 }
@@ -48,7 +49,7 @@ func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cast{Folder: b.folder, Sources: map[string][]string{}, headed: map[string]bool{}}
+	c := &Cast{Folder: b.folder, Sources: map[string][]string{}, headed: map[string]bool{}, filters: map[string]int{}}
 	if b.begun != "" {
 		c.Sources[recipe.PolicyModel] = []string{b.begun}
 	}
@@ -87,7 +88,10 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 		}
 	}
 	if o.engine.Phase = c.scratch.Phase(memory.Sampling); slices.ContainsFunc(b.wants, func(w want) bool { return w.terms != nil && w.draws }) {
-		o.engine.Summands = c.summands.models
+		o.engine.Others = slices.Clone(c.summands.models)
+	}
+	if err := c.openFilters(b, &o.engine); err != nil {
+		return err
 	}
 	engine, err := sample.NewEngine(c.Policy.Model, o.engine)
 	if err != nil {
@@ -96,6 +100,37 @@ func (c *Cast) build(r *recipe.Recipe, b blueprint, dev gpu.Device) error {
 	c.Own = &Sampler{Engine: engine, Role: policyName, Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: c.Policy.Version}
 	c.Sampler, c.positions = c.Own, o.positions
 	return c.openJudges(r, b)
+}
+
+// openFilters gives the policy's sampler the models on whose distribution its filters act, after those whose logits it
+// adds, and finds their places.
+func (c *Cast) openFilters(b blueprint, o *sample.Options) error {
+	for _, w := range b.wants {
+		if !w.keeps {
+			continue
+		}
+		m, err := c.member(w.name)
+		if err != nil {
+			return err
+		}
+		held, _ := m.(judged).judging()
+		at := slices.Index(o.Others, held)
+		if at < 0 {
+			at, o.Others = len(o.Others), append(o.Others, held)
+		}
+		c.filters[w.name] = at
+	}
+	return nil
+}
+
+// FilterBy has the filters of sampling act on the distribution of a model of the run from now on, with no request in
+// flight; "": on that of the model that draws.
+func (c *Cast) FilterBy(name string) {
+	at, there := c.filters[name]
+	if !there {
+		at = -1
+	}
+	c.Own.Engine.FilterBy(at)
 }
 
 // Tokenizer is the policy's.

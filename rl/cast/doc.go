@@ -43,6 +43,9 @@
 // A sum of logits has no weights. A stage that trains it has the policy in its place, whose trainer and sampler add
 // the logits of the other models to the policy's ([sum.trade]). A checkpoint says so in the policy's file.
 //
+// A model on whose distribution the filters of a stage's sampling act reads what the policy reads, in the policy's
+// sampler ([Cast.FilterBy]).
+//
 // A stage that trains a named copy exchanges its weights with those of the policy ([Cast.Begin]):
 // optimizer, sampler and workers serve whoever is trained, and the policy lies in the other's place
 // meanwhile. The heads change places too: that of a copy is the trainer's value head as long as the

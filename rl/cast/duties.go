@@ -69,6 +69,7 @@ type want struct {
 	made   []ingredient   // of which a formula makes it; nil: none does
 	terms  []algebra.Term // whose logits it sums; nil: it is no sum
 	summed bool           // its logits are in a sum
+	keeps  bool           // filters of sampling act on its distribution
 	beside *besides       // it learns beside the policy; nil: it does not
 
 	optimized []learn.Rule // of a model from random weights: by which its stages train it
@@ -140,6 +141,7 @@ func wants(r *recipe.Recipe) []want {
 		w.draws = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool {
 			return !st.Skip && (name == bestName && st.Best.Every > 0 || w.terms != nil && st.Learner() == name)
 		})
+		w.keeps = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.FilteredBy() == name })
 		for _, j := range judging {
 			if w.judges = w.judges || j.Model == name; j.Model == name && j.Draws() && name != policyName {
 				w.writes = writerEngine(r, judging, name)
@@ -153,7 +155,7 @@ func wants(r *recipe.Recipe) []want {
 		if name != policyName {
 			w.plays = r.Task.AskRoom(name) > 0 || len(r.Seats(name)) > 0
 		}
-		if name == policyName || w.judges || w.texts || w.draws || w.learns || w.summed || len(w.facts) > 0 {
+		if name == policyName || w.judges || w.texts || w.draws || w.learns || w.summed || w.keeps || len(w.facts) > 0 {
 			found = append(found, w)
 		}
 	}

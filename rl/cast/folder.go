@@ -87,7 +87,7 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 			continue
 		}
 		if w.spec.Resident == "phase" && !w.mayLeave() {
-			faults.Fail("models."+w.name+".resident", "model %s draws, answers tools or is summed beside the policy, so that it is always there; accepted: auto, always", w.name)
+			faults.Fail("models."+w.name+".resident", "model %s draws, answers tools, filters what is drawn or is summed beside the policy, so that it is always there; accepted: auto, always", w.name)
 		}
 		f, err := b.readFolder(w, sizesOf(r).positions)
 		key := "models." + w.name + ".path"
@@ -159,7 +159,7 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 	}
 	of.tokenizer = f.Tokenizer
 	of.foreign = b.sameTokens(w.name, f)
-	if shown := w.judges && len(w.facts) == 0 && !w.texts && !w.summed; shown && f.Tokenizer != nil { // of text
+	if shown := w.judges && len(w.facts) == 0 && !w.texts && !w.summed && !w.keeps; shown && f.Tokenizer != nil { // of text
 		return of, nil
 	}
 	return of, of.foreign

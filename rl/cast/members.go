@@ -51,7 +51,7 @@ var (
 // beside counts a model of a kind.
 func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 	return func(use *memory.Use, b blueprint, w want) {
-		m := memory.Member{Kind: kind, Engine: w.writes, Summed: w.summed, Plays: w.plays}
+		m := memory.Member{Kind: kind, Engine: w.writes, Summed: w.summed, Keeps: w.keeps, Plays: w.plays}
 		if w.spec != nil {
 			m.Name = w.label()
 		}

@@ -281,7 +281,9 @@ func (b *blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 }
 
 // mayLeave says that nobody needs a member's parameters but itself, in phases of its own, and that they come from a folder.
-func (w want) mayLeave() bool { return w.spec != nil && w.spec.Path != "" && !w.summed && !w.plays }
+func (w want) mayLeave() bool {
+	return w.spec != nil && w.spec.Path != "" && !w.summed && !w.keeps && !w.plays
+}
 
 // count is the device memory with the models that leave.
 func (b blueprint) count(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {

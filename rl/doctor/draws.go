@@ -178,6 +178,10 @@ func (d *redraw) snapshot(ctx context.Context, from snapshot) error {
 			d.report.add(sit.name, "not drawn again: "+by+" is a sum of the logits of several models", nil, "")
 			continue
 		}
+		if keeps := d.recipe.Stages[sit.key.Stage].FilteredBy(); keeps != "" && sit.key.Purpose != random.HeldOut {
+			d.report.add(sit.name, "not drawn again: what was drawn is what filters keep of the distribution of "+keeps, nil, "")
+			continue
+		}
 		if by != who {
 			if err := cast.Take(m, dir, by); err != nil {
 				return fmt.Errorf("%w: %w", lines.ErrInput, err)

@@ -31,7 +31,7 @@ func (s *Sum) NewEngine(m *model.Model, o sample.Options) (*sample.Engine, error
 		if most := other.Model.Positions(); o.Context > most {
 			return nil, fmt.Errorf("%w: model %s has %d positions, and a prompt with its completion takes %d", lines.ErrInput, other.Name, most, o.Context)
 		}
-		o.Summands, factors = append(o.Summands, other.Model), append(factors, other.Factor)
+		o.Others, factors = append(o.Others, other.Model), append(factors, other.Factor)
 	}
 	e, err := sample.NewEngine(m, o)
 	if err == nil {

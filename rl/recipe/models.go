@@ -367,8 +367,51 @@ func (s *Stage) needs(name string) string {
 		return "has rows that " + name + " writes"
 	case slices.Contains(s.seatedBy(), name):
 		return "has games in which " + name + " plays"
+	case name == s.FilteredBy():
+		return "draws what a filter keeps of the distribution of " + name
 	}
 	return ""
+}
+
+// FilteredBy is the model on whose distribution the filters of sampling act; "": on that of the model that draws.
+func (s *Stage) FilteredBy() string {
+	if !s.Draws() {
+		return ""
+	}
+	return s.Sampling.FilterBy
+}
+
+// filtered checks on whose distribution the filters of a stage act.
+func (d decoder) filtered(r *Recipe, s *Stage, at settings.Path) {
+	name, p := s.FilteredBy(), at.With("sampling").With("filter_by")
+	if name == "" {
+		return
+	}
+	m, known := r.Models[name]
+	var problem error
+	switch c := s.Sampling; {
+	case name == PolicyModel:
+		problem = errors.New("the filters act on the distribution of the model that draws where filter_by is left out; accepted: a model of [models]")
+	case name == ReferenceModel:
+		problem = errors.New("the reference is asked for log-probs; give a model that filters a name of its own, with copy = \"policy\" or path")
+	case !known:
+		problem = hint.With(fmt.Errorf("there is no [models.%s]%s", name, settings.DidYouMean(name, r.ModelNames(), "")), "a lagging copy is a table [models.%s] with copy = \"policy\" and renew = 20", "lag")
+	case m.URL != "":
+		problem = errors.New("a model behind an address answers judges alone; accepted: a model with path, copy, weights or family")
+	case m.Logits != "":
+		problem = errors.New("it is a sum of logits, and one model filters; accepted: a model with path, copy, weights or family")
+	case m.Head:
+		problem = errors.New("a model with a head says nothing of the next token; accepted: one without head")
+	case m.Prompt != "":
+		problem = errors.New("who filters reads what the policy reads; take prompt out of [models." + name + "]")
+	case s.Learner() == name:
+		problem = errors.New("the stage trains it, so that it draws itself; accepted: another model")
+	case c.TopK == 0 && c.TopP == 1 && c.MinP == 0 && s.Numbers.TopK+s.Numbers.TopP+s.Numbers.MinP == "":
+		problem = hint.With(errors.New("no filter is on, so that it would do nothing"), "sampling = {top_p = 0.9, filter_by = %q}", name)
+	default:
+		return
+	}
+	d.Fail(p, "%s = %q: %w", d.Name(p), name, problem)
 }
 
 // shows says whether formulas of a stage, or its reward, read hidden states of a model.
@@ -693,7 +736,7 @@ func (d decoder) members(r *Recipe) {
 			d.Fail(settings.Path{"models", name, "family"}, "models.%s.family: %w", name, hint.With(err, "add a stage of kind sft with trains = \"%s\"", name))
 		}
 		if !r.Uses(name) {
-			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, no tool asks it, and no stage trains it", name, name)
+			err := fmt.Errorf("[models.%s] is used by nothing: no formula reads %s, no reward asks it, no verifier judges by it, no tool asks it, no filter of sampling acts on what it says, and no stage trains it", name, name)
 			d.Fail(settings.Path{"models", name}, "%w", hint.With(err, "read it in a formula, such as penalty = \"0.01*square(logp - %s)/2\", or remove the table; a reward reads the name of a model only with head = true", name))
 		}
 	}

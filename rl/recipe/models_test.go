@@ -82,6 +82,16 @@ func TestModelsOverridden(t *testing.T) {
 	}
 }
 
+// filtered is a stage whose filters act on the distribution of a model, with more settings of its sampling after a comma,
+// and the table of a model teacher.
+func filtered(by string, of ...string) string {
+	name, more, found := strings.Cut(by, ", ")
+	if found {
+		more = ", " + more
+	}
+	return "[models.teacher]\n" + strings.Join(append(of, "copy = \"policy\"")[:1], "") + "\n[[stage]]\nname = \"rl\"\nsampling = {filter_by = \"" + name + "\"" + more + "}\n"
+}
+
 // TestModelFaults: what is wrong with a model is told with its place, what was found and what is
 // accepted.
 func TestModelFaults(t *testing.T) {
@@ -158,7 +168,16 @@ func TestModelFaults(t *testing.T) {
 		{"a metric of a sum of the policy", head + "[models.mixed]\nlogits = \"policy + b\"\n[models.a]\ncopy = \"policy\"\n[models.b]\ncopy = \"policy\"\n[[stage]]\nname = \"first\"\nkind = \"rl\"\ntrains = \"a\"\n[stage.algorithm.metrics]\n\"my/same\" = \"step_token_mean(mixed == old)\"\n[[stage]]\nname = \"warm-up\"\n", "mine.toml:11:1: stage.first.trains = \"a\": it asks mixed, a sum that policy or a is in, and each stands in the other's place while a learns; accepted: sums of other models"},
 		{"a text for a sum of the policy", head + "[models.mixed]\nlogits = \"policy + b\"\n[models.a]\ncopy = \"policy\"\n[models.b]\ncopy = \"policy\"\n[[stage]]\nname = \"first\"\nkind = \"rl\"\ntrains = \"a\"\nreward = \"score_of('7', prompt, mixed)\"\n[[stage]]\nname = \"warm-up\"\n", "mine.toml:11:1: stage.first.trains = \"a\": it asks mixed, a sum that policy or a is in, and each stands in the other's place while a learns; accepted: sums of other models"},
 		{"a sum that judges", head + "[models.mixed]\nlogits = \"policy + a\"\n[models.a]\ncopy = \"policy\"\n[[stage]]\nname = \"rl\"\nreward = \"good\"\n[[stage.verifier]]\nname = \"good\"\nverifier = \"judge\"\noptions = {model = \"mixed\", read = {yes = 1, no = 0}}\n", "it is a sum of logits, and a judge is one model"},
-		{"one that nothing uses", head + teacher, "mine.toml:2:9: [models.teacher] is used by nothing: no formula reads teacher, no reward asks it, no verifier judges by it, no tool asks it, and no stage trains it"},
+		{"a filter by nobody", head + filtered("techer, top_p = 0.9"), "mine.toml:7:12: stage.rl.sampling.filter_by = \"techer\": there is no [models.techer]; did you mean teacher?"},
+		{"a filter by the policy", head + filtered("policy, top_p = 0.9"), "the filters act on the distribution of the model that draws where filter_by is left out"},
+		{"a filter by the reference", head + filtered("ref, top_p = 0.9"), "the reference is asked for log-probs; give a model that filters a name of its own"},
+		{"a filter that is off", head + filtered("teacher"), "no filter is on, so that it would do nothing"},
+		{"a filter by a sum", head + filtered("teacher, top_k = 3", "logits = \"policy + a\"\n[models.a]\ncopy = \"policy\""), "it is a sum of logits, and one model filters"},
+		{"a filter by a head", head + filtered("teacher, top_k = 3", "copy = \"policy\"\nhead = true"), "a model with a head says nothing of the next token"},
+		{"a filter with a prompt", head + filtered("teacher, min_p = 0.1", "copy = \"policy\"\nprompt = \"{question}\""), "who filters reads what the policy reads; take prompt out of [models.teacher]"},
+		{"a filter by an endpoint", head + filtered("teacher, min_p = 0.1", "url = \"127.0.0.1:8080\""), "a model behind an address answers judges alone"},
+		{"a filter by who learns", head + strings.Replace(filtered("teacher, top_p = 0.9"), "[[stage]]", "[[stage]]\ntrains = \"teacher\"", 1) + "[[stage]]\nname = \"warm-up\"\n", "the stage trains it, so that it draws itself"},
+		{"one that nothing uses", head + teacher, "mine.toml:2:9: [models.teacher] is used by nothing: no formula reads teacher, no reward asks it, no verifier judges by it, no tool asks it, no filter of sampling acts on what it says, and no stage trains it"},
 		{"an unknown learner", head + teacher + reads + "[[stage]]\nname = \"warm-up\"\ntrains = \"techer\"\n", "mine.toml:11:1: stage.warm-up.trains = \"techer\": there is no [models.techer]; did you mean teacher?"},
 		{"a learner of a folder", head + "[models.teacher]\npath = \"x\"\n" + reads + "[[stage]]\nname = \"warm-up\"\ntrains = \"teacher\"\n", "a model of a folder is never trained; accepted: policy, or a model with copy = \"policy\""},
 		{"a copy that never moves", head + teacher + "follow = 0.5\n[[stage]]\nname = \"warm-up\"\n[stage.algorithm]\npreset = \"sft\"\nweight = \"exp(teacher)\"\n", "mine.toml:4:1: models.teacher.follow = 0.5 would do nothing: a copy follows in stages of kind rl"},

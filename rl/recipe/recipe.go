@@ -647,6 +647,10 @@ type Sampling struct {
 	// sample from the tokens that are at least min_p times as likely as the most likely one; 0: off
 	MinP float64 `toml:"min_p" range:"[0,1)"`
 
+	// model of [models] on whose distribution top_k, top_p and min_p act, such as a lagging copy; "": on that of the
+	// model that draws. What they keep is drawn by its own log-probs (NLPO, https://arxiv.org/abs/2210.01241)
+	FilterBy string `toml:"filter_by" hashed:"given"`
+
 	// longest completion, with its end token; default: the length of the task's answers, if they have one
 	MaxCompletionTokens int `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens"`
 

@@ -486,6 +486,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if s.Draws() {
 		d.verifiers(s, at)
 		d.size(s, t, at)
+		d.filtered(r, s, at)
 	}
 	if s.Kind != KindEval && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)

@@ -582,6 +582,59 @@ func TestSummed(t *testing.T) {
 	}
 }
 
+// lagging is a run that draws what filters keep of the distribution of a copy of its policy.
+func lagging(renew int) string {
+	return fmt.Sprintf("[models.lag]\ncopy = \"policy\"\nrenew = %d\n[[stage]]\nname = \"rl\"\ncheckpoint_every = 2\nsampling = {top_k = 2, filter_by = \"lag\"}\n", renew)
+}
+
+// TestFiltered: a filter by a copy that is made again after each step draws what the policy's own filter does, to the
+// bit, and a filter by one that lags does from the second step on no more. What such a run draws is learned from as ever:
+// log-probs are the same bits in sampler and trainer. The run comes to the same bytes from each of its checkpoints.
+func TestFiltered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	dev := tester(t)
+	nobody := func(*recipe.Recipe, *cast.Cast, func(string)) (rollout.Sampler, error) { return nil, errors.New("asked") }
+	if err := trainWith(t, Options{Dir: t.TempDir(), Device: dev, Workers: nobody}, lagging(0)); err == nil || !strings.Contains(err.Error(), "filters act on the distribution of lag, and workers have the policy alone") {
+		t.Errorf("with workers: %v", err)
+	}
+	drawn := func(text string, sets ...string) (dir string, lines []string) {
+		dir = t.TempDir()
+		must(t, trainText(t, dev, dir, text, false, append(sets, "stage.rl.steps=5")...))
+		data, err := os.ReadFile(filepath.Join(dir, "completions.jsonl"))
+		must(t, err)
+		return dir, strings.Split(string(data), "\n")
+	}
+	for name, more := range map[string][]string{"whole": nil, "adapter": {"model.dtype=q8_0", "model.lora.rank=3"}} {
+		t.Run(name, func(t *testing.T) {
+			_, own := drawn("[[stage]]\nname = \"rl\"\ncheckpoint_every = 2\nsampling = {top_k = 2}\n", more...)
+			if _, near := drawn(lagging(1), more...); !slices.Equal(near, own) {
+				t.Error("a filter by a copy of the last step draws what the policy's own does not")
+			}
+			dir, far := drawn(lagging(0), more...)
+			if slices.Equal(far, own) {
+				t.Error("a filter by the first policy draws what the policy's own does")
+			}
+			for _, row := range metricRows(t, dir, "policy/compared") {
+				if row["policy/mismatch_kl"] != 0.0 || row["policy/compared"] != row["policy/equal"] {
+					t.Errorf("step %v: sampler and trainer differ: %v", row["step"], row)
+				}
+			}
+			dir, _ = drawn(lagging(3), more...)
+			want, all := runFiles(t, dir), checkpointDirs(t, dir)
+			for keep := range all {
+				again := copyRun(t, dir)
+				for _, c := range checkpointDirs(t, again)[keep:] {
+					must(t, os.RemoveAll(c))
+				}
+				must(t, trainText(t, dev, again, lagging(3), true, append(more, "stage.rl.steps=5")...))
+				sameRun(t, runFiles(t, again), want)
+			}
+		})
+	}
+}
+
 // fromFolder is a recipe whose policy is compared with a model of a folder.
 func fromFolder(folder string) string {
 	return "[models.teacher]\npath = '" + folder + "'\n" + `[[stage]]

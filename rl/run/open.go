@@ -129,8 +129,12 @@ func (o *opening) workers() error {
 	full, c := o.Opened.Recipe, o.parts.Cast
 	faults := full.Faults()
 	for i := range full.Stages {
-		if st := &full.Stages[i]; !st.Skip && full.Models[st.Learner()].Logits != "" {
+		st := &full.Stages[i]
+		if !st.Skip && full.Models[st.Learner()].Logits != "" {
 			faults.Fail(fmt.Sprintf("stage.%d.trains", i), "%s is a sum of logits, and workers have the policy alone; accepted: a run without workers", st.Learner())
+		}
+		if by := st.FilteredBy(); !st.Skip && by != "" {
+			faults.Fail(fmt.Sprintf("stage.%d.sampling.filter_by", i), "filters act on the distribution of %s, and workers have the policy alone; accepted: a run without workers", by)
 		}
 	}
 	if err := faults.Err(); err != nil {

@@ -198,6 +198,7 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.Began = true
 	}
+	r.parts.Cast.FilterBy(st.FilteredBy())
 	line, formulas, err := st.Reading()
 	if err != nil {
 		return err

@@ -62,6 +62,7 @@ func init() {
 		"vocab_stats":            vocabStatsCases,
 		"vocab_backward":         vocabBackwardCases,
 		"sample_mask":            sampleMaskCases,
+		"sample_within":          sampleWithinCases,
 		"sample_filter":          sampleFilterCases,
 		"sample_draw":            sampleDrawCases,
 		"adamw":                  adamwCases,

@@ -290,3 +290,26 @@ func sampleMaskCases(d *data) []Case {
 	}
 	return cases
 }
+
+// sampleWithinCases: all tokens kept, none, and some, of rows that sample_filter and sample_mask leave.
+func sampleWithinCases(d *data) []Case {
+	var cases []Case
+	for _, s := range []vocabShape{{5, 11, 16}, {33, 53, 56}, {8, 1000, 1008}, {3, 1024, 1024}} {
+		logits, kept := s.logits(d), s.logits(d)
+		want := make([]float32, s.r*s.ld)
+		for i := range want {
+			want[i] = -1e30
+			r, j := i/s.ld, i%s.ld
+			switch {
+			case r%3 == 2 || r%3 == 1 && d.IntN(3) > 0: // dropped, the one way or the other
+				kept[i] = []float32{-infinity, -1e30}[d.IntN(2)]
+			case j < s.v:
+				want[i] = logits[i]
+			}
+		}
+		c := d.newCase(s.name(), words(s.r, s.v, s.ld), logits, kept, unwritten(s.r*s.ld))
+		c.Want[2] = want
+		cases = append(cases, c)
+	}
+	return cases
+}

@@ -15,6 +15,7 @@ type Mixture struct {
 	own    float32 // factor of the model's own logits
 	others []summand
 	key    string // tells the factors apart; "": only the model's own logits are made
+	read   int    // one of the others that is computed whatever its factor is, from 1; 0: none, see [Workspace.Read]
 }
 
 // summand is one of the others.
@@ -87,24 +88,44 @@ func (ws *Workspace) Sum(own float64, factors []float64) {
 	m.key = " sum " + strings.Join(words, ",")
 }
 
-// Summed tells programs that are recorded for a workspace apart by what is summed.
-func (ws *Workspace) Summed() string {
-	if ws.mix == nil {
-		return ""
+// Read has one of the others computed in the passes to come, whatever its factor is, given by its place from 0, so that
+// [Workspace.RecordOther] has its logits. -1: none.
+func (ws *Workspace) Read(other int) {
+	if ws.mix != nil {
+		ws.mix.read = other + 1
 	}
-	return ws.mix.key
 }
 
-// each calls do for the others that are summed.
+// Summed tells programs that are recorded for a workspace apart by what is computed of others.
+func (ws *Workspace) Summed() string {
+	switch m := ws.mix; {
+	case m == nil:
+		return ""
+	case m.read > 0:
+		return fmt.Sprintf("%s read %d", m.key, m.read)
+	default:
+		return m.key
+	}
+}
+
+// each calls do for the others that are computed.
 func (m *Mixture) each(do func(s summand)) {
 	if m == nil {
 		return
 	}
-	for _, s := range m.others {
-		if s.factor != 0 {
+	for i, s := range m.others {
+		if s.factor != 0 || i+1 == m.read {
 			do(s)
 		}
 	}
+}
+
+// RecordOther records the logits of rows r0 .. r0+n-1 by the one of the others that [Workspace.Read] names, after the
+// model's own. They stay there until those of the next rows.
+func (ws *Workspace) RecordOther(r *device.Recorder, r0, n int) gpu.View {
+	s := ws.mix.others[ws.mix.read-1]
+	s.of.RecordLogits(r, s.ws, r0, n)
+	return s.ws.Head.Logits
 }
 
 // recordSum makes of the logits of rows r0 .. r0+n-1 the sum.
@@ -125,10 +146,12 @@ func (m *Mixture) recordSum(r *device.Recorder, h *HeadSpace, vocabp, r0, n int)
 			add(1)
 		}
 	}
-	m.each(func(s summand) {
-		s.of.RecordLogits(r, s.ws, r0, n)
-		add(s.factor)
-	})
+	for _, s := range m.others {
+		if s.factor != 0 {
+			s.of.RecordLogits(r, s.ws, r0, n)
+			add(s.factor)
+		}
+	}
 }
 
 // weigh multiplies the weights of statistics of the sum by the factor of the model's own logits, whose gradient is
