@@ -172,7 +172,7 @@ func pairsOf(t *testing.T, m *model.Model, tr *learn.Trainer, seqs []seq.Sequenc
 		for k := range width {
 			var a, b []oracle.Value
 			for j := range h {
-				a, b = append(a, oracle.Mul(oracle.Exact(float32(x[j])), d[j][v])), append(b, h[j][k])
+				a, b = append(a, d[j][v]), append(b, oracle.Mul(oracle.Exact(float32(x[j])), h[j][k]))
 			}
 			sum[v] = append(sum[v], oracle.Dot(a, b))
 		}

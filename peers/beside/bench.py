@@ -292,7 +292,9 @@ def main():
     p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
     p.add_argument("--write", action="store_true", help="puts what was measured into docs/benchmarks.tsv and docs/benchmarks.md")
+    p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common")
     args, started = p.parse_args(), time.monotonic()
+    before = {row["case"]: row for row in rows()}
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
         rlzero = Path(scratch) / "rlzero"
@@ -313,6 +315,18 @@ def main():
                 print(f"{case.name}: round {i + 1} of {args.rounds}: {case.sides[0][-1]:.4g} against {case.sides[1][-1]:.4g} {case.unit}; so far {row['ratio']} ({row['low']} to {row['high']}) times {row['against']}, memory {row['memory']}", flush=True)
                 if args.write:
                     put(row)
+        if args.again and any([apart(case.row(), before.get(case.name)) for case in todo]):
+            sys.exit(1)
+
+
+def apart(row, before):
+    """Whether two measurements of a case are further from each other than their spreads, and says so."""
+    if before is None:
+        print(f"{row['case']}: the table has no line to hold it against")
+        return False
+    no = float(row["low"]) > float(before["high"]) or float(row["high"]) < float(before["low"])
+    print(f"{row['case']}: {row['ratio']} ({row['low']} to {row['high']}), before {before['ratio']} ({before['low']} to {before['high']}): {'apart' if no else 'agrees'}")
+    return no
 
 
 def put(row):

@@ -57,31 +57,44 @@ func spaced(b seq.Batch, ends []int) (out seq.Batch, starts []int) {
 // x[j] <g[i], g[j]>, where g are gradients of log-probs by the output table. ends are the predictions after the
 // parts; with each part at a multiple of Spaced they are no more than the rows of the workspace. table has room
 // for a sum of gradients, and is left as zeros. The products with G = sum of x[j] g[j] are the device's: g[i] is an
-// outer product of the gradient of the logits, d[i], and the hidden state h[i], so <g[i], G> = <d[i] G, h[i]>, of
-// which the last product is in float64.
+// outer product of the gradient of the logits, d[i], and the hidden state h[i], so G is the sum of d[j] times x[j] h[j],
+// and <g[i], G> = <d[i] G, h[i]>, of which the last product is in float64. So parts that the logits hold together share
+// one pass over them: work on small matrices costs what its dispatches cost.
 func (m *Decoder) Influences(progs *device.Programs, ws *Workspace, bs *BackwardSpace, table []gpu.View, b seq.Batch, ends []int, x []float32) ([]float64, error) {
 	if b.R == 0 {
 		return nil, nil
 	}
 	apart, starts := spaced(b, ends)
-	weights := weightsOf(apart, x)
-	if err := ws.Upload(apart); err != nil {
+	h, err := m.readStates(progs, ws, bs, apart, x)
+	if err != nil {
 		return nil, err
 	}
-	ones := bs.dx // nothing else is there in a forward pass
-	if err := device.Upload(device.Put(bs.weights, weights), device.Put(ones, weightsOf(apart, nil))); err != nil {
-		return nil, err
+	sizes, from := make([]int, len(ends)), 0
+	for k, to := range ends {
+		sizes[k], from = to-from, to
 	}
-	err := progs.Run(fmt.Sprintf("influences %d %v %v", b.T, starts, ends), func(r *device.Recorder) {
+	err = progs.Run(fmt.Sprintf("influences %d %v %v", b.T, starts, ends), func(r *device.Recorder) {
 		p := &pass{Recorder: r, m: m, ws: ws, T: b.T}
-		m.RecordForward(r, ws, b.T)
-		m.RecordFinalNorm(r, ws, apart.R)
-		from := 0
-		for k, to := range ends {
-			m.recordWeighted(p, bs.weights, starts[k], to-from, true, m.summed(p, table))
-			m.recordWeighted(p, ones, starts[k], to-from, false, m.multiplied(p, bs, table))
-			m.recordZeros(r, table)
-			from = to
+		for k, next := 0, 0; k < len(ends); k = next {
+			for next = k + 1; next < len(ends) && starts[next]+sizes[next]-starts[k] <= ws.Head.Block; {
+				next++
+			}
+			rows := starts[next-1] + sizes[next-1] - starts[k]
+			if rows > ws.Head.Block { // of one part
+				m.recordGradients(p, bs, starts[k], rows, true, func(r0, n int) { m.recordSum(p, bs, table, 0, r0, n) })
+				m.recordGradients(p, bs, starts[k], rows, false, func(r0, n int) { m.recordProduct(p, bs, table, 0, r0, n) })
+				m.recordZeros(r, table)
+				continue
+			}
+			m.recordGradients(p, bs, starts[k], rows, true, func(r0, _ int) {
+				for k := k; k < next; k++ {
+					if n := sizes[k]; n > 0 {
+						m.recordSum(p, bs, table, starts[k]-r0, starts[k], n)
+						m.recordProduct(p, bs, table, starts[k]-r0, starts[k], n)
+						m.recordZeros(r, table)
+					}
+				}
+			})
 		}
 	})
 	if err == nil {
@@ -90,39 +103,35 @@ func (m *Decoder) Influences(progs *device.Programs, ws *Workspace, bs *Backward
 	if err != nil {
 		return nil, err
 	}
-	return m.inner(ws, bs, apart, b.R)
+	return m.inner(h, bs, apart, b.R)
 }
 
 // InfluenceAcross is Influences of one part in several batches.
 func (m *Decoder) InfluenceAcross(progs *device.Programs, ws *Workspace, bs *BackwardSpace, table []gpu.View, batches []seq.Batch, x [][]float32) ([][]float64, error) {
-	over := func(name string, b seq.Batch, x []float32, do func(p *pass) func(s slab, i, r0, n int)) error {
-		if err := ws.Upload(b); err != nil {
-			return err
+	over := func(name string, i int, do func(p *pass, r0, n int)) (h []float32, err error) {
+		b := batches[i]
+		if h, err = m.readStates(progs, ws, bs, b, x[i]); err != nil {
+			return nil, err
 		}
-		if err := device.Upload(device.Put(bs.weights, weightsOf(b, x))); err != nil {
-			return err
-		}
-		err := progs.Run(fmt.Sprintf("influence %s %d %d", name, b.T, b.R), func(r *device.Recorder) {
+		err = progs.Run(fmt.Sprintf("influence %s %d %d", name, b.T, b.R), func(r *device.Recorder) {
 			p := &pass{Recorder: r, m: m, ws: ws, T: b.T}
-			m.RecordForward(r, ws, b.T)
-			m.RecordFinalNorm(r, ws, b.R)
-			m.recordWeighted(p, bs.weights, 0, b.R, true, do(p))
+			m.recordGradients(p, bs, 0, b.R, true, func(r0, n int) { do(p, r0, n) })
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			err = m.Device.Wait()
 		}
-		return m.Device.Wait()
+		return h, err
 	}
-	for i, b := range batches {
-		if err := over("sum", b, x[i], func(p *pass) func(s slab, i, r0, n int) { return m.summed(p, table) }); err != nil {
+	for i := range batches {
+		if _, err := over("sum", i, func(p *pass, r0, n int) { m.recordSum(p, bs, table, 0, r0, n) }); err != nil {
 			return nil, err
 		}
 	}
 	out := make([][]float64, len(batches))
 	for i, b := range batches {
-		err := over("product", b, nil, func(p *pass) func(s slab, i, r0, n int) { return m.multiplied(p, bs, table) })
+		h, err := over("product", i, func(p *pass, r0, n int) { m.recordProduct(p, bs, table, 0, r0, n) })
 		if err == nil {
-			out[i], err = m.inner(ws, bs, b, b.R)
+			out[i], err = m.inner(h, bs, b, b.R)
 		}
 		if err != nil {
 			return nil, err
@@ -135,25 +144,43 @@ func (m *Decoder) InfluenceAcross(progs *device.Programs, ws *Workspace, bs *Bac
 	return out, err
 }
 
-// weightsOf are the weights of the log-probs of a batch's predictions, [R][4]: x by their places among the predicted
-// tokens, or 1 where x is nil.
-func weightsOf(b seq.Batch, x []float32) []float32 {
-	weights := make([]float32, 4*b.R)
+// readStates makes a forward pass and returns the final states of the predictions of a batch, [R][ld]. It leaves x
+// times them in bs.dx, where nothing else is in a forward pass, and the weight 1 of each log-prob; both are 0 for
+// predictions of no token. x has a number for each predicted token.
+func (m *Decoder) readStates(progs *device.Programs, ws *Workspace, bs *BackwardSpace, b seq.Batch, x []float32) ([]float32, error) {
+	if err := ws.Upload(b); err != nil {
+		return nil, err
+	}
+	err := progs.Run(fmt.Sprintf("influence states %d %d", b.T, b.R), func(r *device.Recorder) {
+		m.RecordForward(r, ws, b.T)
+		m.RecordFinalNorm(r, ws, b.R)
+	})
+	if err == nil {
+		err = m.Device.Wait()
+	}
+	ld := m.Layout.ld
+	h, scaled, weights := make([]float32, b.R*ld), make([]float32, b.R*ld), make([]float32, 4*b.R)
+	if err == nil {
+		err = device.Read(ws.Head.h, h)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for k, at := range b.Order {
-		switch {
-		case at < 0: // of no token
-		case x == nil:
-			weights[4*k] = 1
-		default:
-			weights[4*k] = x[at]
+		if at < 0 {
+			continue
+		}
+		weights[4*k] = 1
+		for d := k * ld; d < (k+1)*ld; d++ {
+			scaled[d] = x[at] * h[d]
 		}
 	}
-	return weights
+	return h, device.Upload(device.Put(bs.dx, scaled), device.Put(bs.weights, weights))
 }
 
-// recordWeighted records, block by block of some predictions, what is to be done with the weighted gradients of their
-// log-probs by the logits, for each slab of the table. fresh says that their statistics are not there yet.
-func (m *Decoder) recordWeighted(p *pass, weights gpu.View, from, count int, fresh bool, do func(s slab, i, r0, n int)) {
+// recordGradients records, block by block of some predictions, the gradients of their log-probs by the logits, and then
+// what is to be done with those of rows r0 .. r0+n-1. fresh says that their statistics are not there yet.
+func (m *Decoder) recordGradients(p *pass, bs *BackwardSpace, from, count int, fresh bool, do func(r0, n int)) {
 	d, h := m.Layout.Dims, &p.ws.Head
 	h.Blocks(count, func(r0, n int) {
 		r0 += from
@@ -161,27 +188,26 @@ func (m *Decoder) recordWeighted(p *pass, weights gpu.View, from, count int, fre
 		if fresh {
 			m.RecordStats(p.Recorder, p.ws, r0, n)
 		}
-		p.Op("vocab_backward", d.VocabPadded, n, []gpu.View{h.Logits, device.At(h.Target, r0), device.At(h.InvTemp, r0), device.At(h.Stats, r0*4), device.At(weights, r0*4)},
+		p.Op("vocab_backward", d.VocabPadded, n, []gpu.View{h.Logits, device.At(h.Target, r0), device.At(h.InvTemp, r0), device.At(h.Stats, r0*4), device.At(bs.weights, r0*4)},
 			u(n), u(d.Vocab), u(d.VocabPadded))
-		for i, s := range m.Layout.head {
-			do(s, i, r0, n)
-		}
+		do(r0, n)
 	})
 }
 
-// summed adds the gradients of the logits times the hidden states to the table.
-func (m *Decoder) summed(p *pass, table []gpu.View) func(s slab, i, r0, n int) {
-	return func(s slab, i, r0, n int) {
+// recordSum adds to the table what n predictions from row r0 on add to the sum of gradients: the gradients of the
+// logits, which begin at a row of the block that is there, times x times the hidden states.
+func (m *Decoder) recordSum(p *pass, bs *BackwardSpace, table []gpu.View, at, r0, n int) {
+	for i, s := range m.Layout.head {
 		out, in := s.weight.Rows, s.weight.Cols
-		p.MatmulTN(out, in, n, m.Layout.VocabPadded, in, in, device.At(p.ws.Head.Logits, s.row0), device.At(p.ws.Head.h, r0*in), table[i])
+		p.MatmulTN(out, in, n, m.Layout.VocabPadded, in, in, device.At(p.ws.Head.Logits, at*m.Layout.VocabPadded+s.row0), device.At(bs.dx, r0*in), table[i])
 	}
 }
 
-// multiplied makes the products of the gradients of the logits with the table.
-func (m *Decoder) multiplied(p *pass, bs *BackwardSpace, table []gpu.View) func(s slab, i, r0, n int) {
-	return func(s slab, i, r0, n int) {
+// recordProduct makes the products of these gradients with the table.
+func (m *Decoder) recordProduct(p *pass, bs *BackwardSpace, table []gpu.View, at, r0, n int) {
+	for i, s := range m.Layout.head {
 		out, in := s.weight.Rows, s.weight.Cols
-		tensors.Matrix{Numbers: table[i]}.Multiply(p.Recorder, i > 0, n, in, out, m.Layout.VocabPadded, in, in, device.At(p.ws.Head.Logits, s.row0), device.At(bs.dhead, r0*in))
+		tensors.Matrix{Numbers: table[i]}.Multiply(p.Recorder, i > 0, n, in, out, m.Layout.VocabPadded, in, in, device.At(p.ws.Head.Logits, at*m.Layout.VocabPadded+s.row0), device.At(bs.dhead, r0*in))
 	}
 }
 
@@ -194,12 +220,9 @@ func (m *Decoder) recordZeros(r *device.Recorder, table []gpu.View) {
 }
 
 // inner are the products of hidden states and what was made for them, for each of so many predicted tokens of a batch.
-func (m *Decoder) inner(ws *Workspace, bs *BackwardSpace, b seq.Batch, tokens int) ([]float64, error) {
+func (m *Decoder) inner(h []float32, bs *BackwardSpace, b seq.Batch, tokens int) ([]float64, error) {
 	ld := m.Layout.ld
-	h, dh := make([]float32, b.R*ld), make([]float32, b.R*ld)
-	if err := device.Read(ws.Head.h, h); err != nil {
-		return nil, err
-	}
+	dh := make([]float32, b.R*ld)
 	if err := device.Read(bs.dhead, dh); err != nil {
 		return nil, err
 	}
