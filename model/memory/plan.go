@@ -378,7 +378,7 @@ func (plan *planning) addSampling(summed, keeps []*decoder.Decoder) {
 		hint += fmt.Sprintf(", and those of %d models that a sum adds", len(summed))
 	}
 	if len(keeps) > 0 {
-		hint += fmt.Sprintf(", and those of %d models that filter", len(keeps))
+		hint += fmt.Sprintf(", and of models that filter: %d", len(keeps))
 	}
 	p := plan.pool(Sampling)
 	sample.Space(p, plan.l, o, plan.caps, append(summed, keeps...)...)
