@@ -234,6 +234,7 @@ func withoutModels(t *testing.T, r *Recipe) {
 			}
 		}
 		s.Sources = slices.DeleteFunc(s.Sources, func(from rowSource) bool { return !made[from.Rows] })
+		s.Sampling.FilterBy = ""
 	}
 	r.Stages = slices.DeleteFunc(r.Stages, func(s Stage) bool { return s.Kind == KindMake && s.Make == nil })
 	r.Models = nil

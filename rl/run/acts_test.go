@@ -636,6 +636,9 @@ func (a *acting) changes(own, below []map[string]any) []change {
 		for _, c := range a.keys(at, "", st, below[j]) {
 			if !a.loads(c.sets[0]) { // the method reads what the key gives
 				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
+				if alone := []string{"models={}"}; !a.loads(c.sets[0], c.beside...) && a.loads(c.sets[0], alone...) { // the key alone asks them
+					c.beside = alone
+				}
 				if !a.loads(c.sets[0], c.beside...) {
 					if key := a.name + " " + c.key; staysPut[key] != "" {
 						delete(a.unneeded, key)
