@@ -595,7 +595,9 @@ func TestFiltered(t *testing.T) {
 		t.Skip("-short: trains and resumes several times")
 	}
 	dev := tester(t)
-	nobody := func(*recipe.Recipe, *cast.Cast, func(string)) (rollout.Sampler, error) { return nil, errors.New("asked") }
+	nobody := func(*recipe.Recipe, *cast.Cast, func(string)) (rollout.Sampler, error) {
+		return nil, errors.New("asked")
+	}
 	if err := trainWith(t, Options{Dir: t.TempDir(), Device: dev, Workers: nobody}, lagging(0)); err == nil || !strings.Contains(err.Error(), "filters act on the distribution of lag, and workers have the policy alone") {
 		t.Errorf("with workers: %v", err)
 	}
