@@ -129,12 +129,15 @@ func (m Method) Trains() bool {
 
 // PromptFacts are those that formulas of the time before sampling may read, such as a
 // curriculum's: of the run, of the prompts that can be drawn, and the states of the method. models are as
-// those of [AngleFacts].
-func (m Method) PromptFacts(models ...string) []formula.Fact {
+// those of [AngleFacts]; heads are the names of those with a head.
+func (m Method) PromptFacts(models, heads []string) []formula.Fact {
 	known := []string{"step", "steps", "progress", "chance", "prompt_tokens", "row.*", "seen", "solved", "last_solved", "steps_since", "prompt_value"}
 	facts := slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(known, f.Name) })
 	facts = append(facts, formula.Fact{Name: "prompt_chance", Level: formula.Group, Meaning: "uniform between 0 and 1, by seed, step and prompt"},
 		formula.Fact{Name: "probed", Level: formula.Group, Meaning: "mean score of the task's verdicts on the completions that the last fresh pass drew of the prompt; no value if none has a score"})
+	for _, name := range heads {
+		facts = append(facts, PosedHeadFact(name))
+	}
 	return slices.Concat(facts, AngleFacts(models...), m.stateFacts(""))
 }
 
@@ -148,6 +151,11 @@ func ModelFact(name string) formula.Fact {
 // HeadFact is what formulas read of a model that a recipe names and that has a head.
 func HeadFact(name string) formula.Fact {
 	return tokenFact(name, "", "what the head of the model "+name+" says after the token: its number, or of several labels the probability of one; costs a forward pass")
+}
+
+// PosedHeadFact is what formulas of the time before sampling read of such a model.
+func PosedHeadFact(name string) formula.Fact {
+	return formula.Fact{Name: name, Level: formula.Group, Meaning: "what the head of the model " + name + " says after the prompt; costs a forward pass of the prompts"}
 }
 
 // ScoreFact is that of a stage that trains a model with a head.
@@ -231,7 +239,7 @@ var runFacts = slices.Concat(formula.Common(), gradientFacts(), []formula.Fact{
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
-	nowFact("value", "", "estimate of the value head now: a linear map of the final hidden state from which the token is drawn; a loss that reads it trains it"),
+	nowFact("value", "", "estimate of the value head now: a linear map of the final hidden state from which the token is drawn; a loss that reads it trains it. In [stage.learn.NAME] it is what the head of NAME says before the token"),
 	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale or was sampled with a hint that its prompt no longer has"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage; in a run that trains a new adapter, the model without the adapter"),
 	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn; for methods with lag: when the step begins"),

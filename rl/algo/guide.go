@@ -34,7 +34,8 @@ step_mean(reward) and update_mean(reward) differ where keep leaves completions o
 BEFORE SAMPLING
 Formulas also choose the problems, and set numbers of the stage. They read step, steps,
 progress, chance, states and, of each problem, row.NAME, seen, solved, last_solved,
-steps_since, prompt_tokens, prompt_value, and probed where a curriculum has block:
+steps_since, prompt_tokens, prompt_value, probed where a curriculum has block, and by its
+name what the head of a model says of the prompt:
 
    [stage.curriculum]
    weight = "if(solved > 0 and solved < 1, 4, 1)"   # no value: 1

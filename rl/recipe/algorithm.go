@@ -134,6 +134,17 @@ func (s *Stage) modelNames() []string {
 	return names
 }
 
+// headNames are those of the models of the recipe that have a head.
+func (s *Stage) headNames() []string {
+	var names []string
+	for _, m := range s.models {
+		if m.Head {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
 	var models []formula.Fact

@@ -250,7 +250,7 @@ func (s *Stage) Beside() []string {
 // Before are the formulas of a stage that are evaluated before a step is sampled or shown. The
 // names of their parts are numbers/KEY, curriculum/KEY and settings/NAME.
 func (s *Stage) Before() (*formula.Program, error) {
-	facts := s.method().PromptFacts(s.modelNames()...)
+	facts := s.method().PromptFacts(s.modelNames(), s.headNames())
 	return formula.Compile(formula.Text{Parts: s.beforeParts(), Earlier: true}, facts)
 }
 
@@ -685,7 +685,7 @@ func (d decoder) beforeFaults(err error, at settings.Path) {
 	inside.Part = ""
 	known := ""
 	if inside.Near == "" && strings.HasPrefix(inside.Text, "unknown name") {
-		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since, prompt_value, probed"
+		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since, prompt_value, probed, and the name of a model of [models] with a head"
 	}
 	d.Fail(p, "%s: %v%s", d.Name(p), &inside, known)
 }

@@ -154,8 +154,8 @@ func (l Beside) line() string {
 	return who + ", from " + from + when
 }
 
-// foreign are facts of the policy that a model which learns beside it has none of.
-var foreign = []string{"value", "old_value", "prompt_value", "old_uniform_logp", "mismatched", "greedy_reward"}
+// foreign are facts of the policy that a model which learns beside it has none of. One with a head has a value.
+var foreign = []string{"old_value", "prompt_value", "old_uniform_logp", "mismatched", "greedy_reward"}
 
 // learning reads the tables of those who learn beside the method of a stage.
 func (d decoder) learning(s *Stage, r *Recipe, t map[string]any, at settings.Path) {
@@ -283,6 +283,8 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 		return fmt.Errorf("its formulas read %s, but that is who learns: write logp", name)
 	case slices.ContainsFunc(l.Facts(), algo.Influences), reads(algo.GradientNormFact) != "":
 		return errors.New("its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients; accepted: logp, entropy, score, old and start of the policy, and the names of other models")
+	case reads("value") != "" && !m.Head:
+		return hint.With(errors.New("its loss reads value, but it has no head"), "head = true in [models.%s]", name)
 	case reads(foreign...) != "":
 		return fmt.Errorf("its formulas read %s, which is the policy's; accepted: logp, entropy, score, old and start of the policy, and the names of other models", reads(foreign...))
 	}

@@ -93,6 +93,7 @@ func TestLearnRefused(t *testing.T) {
 		{learns + "[models.ref]\ncopy = \"policy\"\n[stage.learn.ref]\nkind = \"sft\"\n", "stage.rl.learn.ref: ref is what the stage began with"},
 		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(sum(logp - m))\"}\n", "its formulas read m, but that is who learns: write logp"},
 		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(sum(logp - old_value))\"}\n", "its formulas read old_value, which is the policy's"},
+		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(sum(logp - value))\"}\n", "stage.rl.learn.m: its loss reads value, but it has no head"},
 		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nalgorithm = {preset = \"\", good = \"reward\", loss = \"seq_mean(sum(logp*influence(good)))\"}\n", "its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients"},
 		{learns + "[stage.learn.policy]\nkind = \"sft\"\nbatch_size = 1\n[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nkind = \"sft\"\nmax_tokens = -1\n", "stage.rl.learn.m.max_tokens = -1 is out of range"},
 		{strings.Replace(learns, "reward = \"rm\"\n", "updates_per_rollout = 2\n", 1) + "[stage.learn.policy]\nkind = \"sft\"\nbatch_size = 1\n", "batch_size = 1 is out of range; accepted: at least updates_per_rollout = 2"},

@@ -86,10 +86,11 @@ type Member struct {
 	// rl: a moving average; 0: it stays
 	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
 
-	// the model has a head, which scores: the fact NAME is what the head says after each token, and in a
-	// reward after the last one. Of path it is that of *ForSequenceClassification, *ForTokenClassification,
+	// the model has a head, which scores: the fact NAME is what the head says after each token, in a reward
+	// after the last one, and before sampling, as in a curriculum, after the prompt. Of path it is that of *ForSequenceClassification, *ForTokenClassification,
 	// Qwen2ForProcessRewardModel or TRL's value head. A copy and a model of weights begin with a head of zeros,
-	// whatever heads those have that a formula names, and stages train it by losses that read score
+	// whatever heads those have that a formula names, and stages train it by losses that read score or, beside
+	// the policy, value
 	Head bool `toml:"head"`
 
 	// the label whose probability the fact is, of a head with several; "": the head has one, and the fact is
@@ -294,7 +295,7 @@ func (s *Stage) Facts() []string {
 		reads = append(reads, before.Needs()...)
 	}
 	for _, l := range s.Learners() {
-		reads = append(reads, slices.DeleteFunc(l.Facts(), func(fact string) bool { return fact == "score" })...) // of a head of its own
+		reads = append(reads, slices.DeleteFunc(l.Facts(), func(fact string) bool { return fact == "score" || fact == "value" && l.Trains != PolicyModel })...) // of a head of its own
 	}
 	return reads
 }
@@ -333,8 +334,11 @@ func (s *Stage) Texts() []reward.Ask {
 }
 
 // Scores says whether a stage trains a head: its method reads what the head of the model that learns
-// says.
-func (s *Stage) Scores() bool { return slices.Contains(s.Facts(), "score") }
+// says. The value head is the policy's.
+func (s *Stage) Scores() bool {
+	reads := s.Facts()
+	return slices.Contains(reads, "score") || s.Learner() != PolicyModel && slices.Contains(reads, "value")
+}
 
 // Program is the reward of a stage.
 func (s *Stage) Program() (*reward.Program, error) {

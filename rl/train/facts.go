@@ -139,6 +139,9 @@ func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
 		family = fact[:i+1]
 	}
 	if _, model := f.recipe.Models[fact]; model && fact != recipe.ReferenceModel {
+		if by == posed && f.recipe.Models[fact].Head {
+			return &supplier{fact: fact, known: posed, columns: one(promptValues)}, false
+		}
 		if by < asked {
 			return nil, true
 		}
@@ -575,20 +578,23 @@ func probedScores(x subject, _ string) (formula.Column, error) {
 	return c, nil
 }
 
-// promptValues are what the value head says of prompts, whatever token follows: it reads the hidden
-// state from which that token is drawn.
+// promptValues are what a head says of prompts: it reads the hidden state that their last token leaves, from which the
+// next one is drawn, whatever that is.
 func promptValues(x subject, fact string) (formula.Column, error) {
 	c := formula.Column{Level: formula.Group, Why: map[int]string{}, V: make([]float64, len(x.problems))}
 	var views []rollout.View
 	var asked []int // their places
 	for i, p := range x.problems {
-		ids, err := x.prompts.Prompt(p)
-		if err != nil {
-			c.V[i], c.Why[i] = math.NaN(), err.Error()
+		ids, why := x.promptOf(p, fact)
+		if why != "" {
+			c.V[i], c.Why[i] = math.NaN(), why
 			continue
 		}
+		if fact == "prompt_value" { // said before a token; the head of a model speaks after one
+			ids = append(ids[:len(ids):len(ids)], x.models.Ends()[0])
+		}
 		n := len(ids)
-		views = append(views, rollout.View{IDs: append(ids[:n:n], x.models.Ends()[0]), Spans: []rollout.Span{{From: n, To: n + 1}}, Temperature: 1})
+		views = append(views, rollout.View{IDs: ids, Spans: []rollout.Span{{From: n - 1, To: n}}, Temperature: 1})
 		asked = append(asked, i)
 	}
 	rows, err := x.models.Supply(fact, views)
@@ -599,6 +605,18 @@ func promptValues(x subject, fact string) (formula.Column, error) {
 		c.V[asked[i]] = row[0]
 	}
 	return c, nil
+}
+
+// promptOf is the prompt of a problem that a head is asked about, which a model may have of its own, or why there is none.
+func (x subject) promptOf(p verify.Problem, fact string) (ids []int, why string) {
+	if x.recipe.Models[fact].Prompt != "" {
+		return x.prompted(p, fact)
+	}
+	ids, err := x.prompts.Prompt(p)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return ids, ""
 }
 
 // verdictOf is the score of a verifier, or a number that it found.

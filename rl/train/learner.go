@@ -175,7 +175,7 @@ func (s *learner) once(v *Valued, lr, headLR float64) (*batch, measured, error) 
 		return b, m, err
 	}
 	h := optimizer(v.stage.Optimizer, lr)
-	if slices.Contains(s.reads, "score") { // else the head is one that other stages train
+	if v.stage.Scores() { // else the head is one that other stages train
 		h.ValueLR = headLR
 	}
 	if m.norm, err = b.apply(h); err != nil {
