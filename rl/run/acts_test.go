@@ -123,6 +123,7 @@ var staysPut = map[string]string{
 	"webrl truth":              "it is measured, and never paid",
 	"early-rejection learn":    "as oreal",
 	"grounded-prm trains":      "as cooper",
+	"math-shepherd tree":       "the rows that its stage makes read nodes",
 	"prompt-curriculum learn":  "the curriculum reads the head that it trains",
 	"grounded-prm tree":        "as prorag",
 	"prorag trains":            "as cooper",
