@@ -20,6 +20,8 @@ type Limits struct {
 	Prompt int // tokens of a prompt; 0: nothing is sampled
 	Lesson int // tokens of a row to imitate, prompt included; 0: none is imitated
 	Choice int // tokens of a completion to choose by, prompt included; 0: there is none
+
+	Solutions []string // columns that a second chance takes as completions
 }
 
 // errLong marks what is longer than a limit.

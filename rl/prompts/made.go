@@ -41,6 +41,9 @@ func (r *Renderer) MadeRow(id string, columns map[string]json.RawMessage, l Limi
 			return verify.Problem{}, &MadeError{name, errEmpty}
 		}
 		ids, err := r.tok.Encode(said)
+		if err != nil && slices.Contains(l.Solutions, name) {
+			return verify.Problem{}, &MadeError{name, err}
+		}
 		if at := slices.IndexFunc(ids, r.tok.Special); err == nil && at >= 0 {
 			return verify.Problem{}, &MadeError{name, fmt.Errorf("%w: %s", chat.ErrControl, r.tok.Decode(ids[at:at+1]))}
 		}

@@ -137,7 +137,7 @@ func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) 
 	}
 }
 
-// solvable refuses a second chance by the solutions of several teachers of whom one has solved no problem: a row
+// solvable refuses a second chance by solutions of made rows, or of several teachers, of which no row has one: a row
 // may lack a solution, but a name that no row has is not meant. What made rows have, it takes their word for.
 func solvable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) {
 	rows, _ := source.Rows()
@@ -147,7 +147,7 @@ func solvable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) {
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		members := st.SecondChance.Solutions()
-		if len(members) < 2 || st.Skip {
+		if st.Skip {
 			continue
 		}
 		for _, member := range members {

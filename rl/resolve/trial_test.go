@@ -146,10 +146,11 @@ func TestNothingLearned(t *testing.T) {
 	}
 }
 
-// TestSolutionsOfTeachers: of several solutions that a second chance takes each is one that some row has, or that
+// TestSolutionsOfTeachers: each of the solutions that a second chance takes is one that some row has, or that
 // the run makes for the rows that the stage draws.
 func TestSolutionsOfTeachers(t *testing.T) {
 	chance := `stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer, other", choose = "mean(old)"}`
+	one := `stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "other"}`
 	made := `stage.rl.make=[{rows = "guided", row = {question = "{question}", answer = "{answer}", other = "{completion}"}}]`
 	for _, c := range []struct {
 		sets []string
@@ -158,6 +159,8 @@ func TestSolutionsOfTeachers(t *testing.T) {
 		{[]string{chance}, `stage.rl.second_chance.rows: second_chance.rows = "answer, other": no problem has other`},
 		{[]string{chance, made}, "no problem has other"},
 		{[]string{chance, made, `stage.rl.source=[{rows = "guided"}]`}, ""},
+		{[]string{one, made}, `second_chance.rows = "other": no problem has other`},
+		{[]string{one, made, `stage.rl.source=[{rows = "guided"}]`}, ""},
 		{[]string{`stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer,", choose = "mean(old)"}`}, "has no name at a comma"},
 		{[]string{`stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer", choose = "mean(old)"}`}, "second_chance.choose goes with several members in rows"},
 		{[]string{`stage.rl.second_chance={when = "group_max(reward) <= 0", rows = "answer, id", choose = "old"}`}, "one value for each token where one for each completion is wanted"},

@@ -192,7 +192,7 @@ func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (promp
 
 // givesChances refuses problems that lack what the second chance of a stage shows.
 func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) error {
-	if st.Kind != recipe.KindRL || st.Skip || st.SecondChance.When == "" {
+	if st.Kind != recipe.KindRL || st.Skip || st.SecondChance.When == "" || st.OfRows() { // which are made later
 		return nil
 	}
 	rows, _ := source.Rows()

@@ -94,6 +94,7 @@ func (r *Rows) limits(name string) (l prompts.Limits) {
 			if source.Rows != name || st.Skip {
 				continue
 			}
+			l.Solutions = append(l.Solutions, st.SecondChance.Solutions()...)
 			room, most := &l.Prompt, r.recipe.Task.MaxPromptTokens
 			switch st.Kind {
 			case recipe.KindSFT:
