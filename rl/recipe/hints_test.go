@@ -33,7 +33,7 @@ func TestHintsAreTaught(t *testing.T) {
 			}
 		}
 	}
-	if shown < 9 {
+	if shown < 7 {
 		t.Errorf("%d stages show a hint", shown)
 	}
 }

@@ -60,7 +60,7 @@ optimizer = {lr = 1e-2}
 // warmWorld is the checkpoint of a tiny model that knows the form of a world's turns.
 func warmWorld(t *testing.T, dev gpu.Device, from, task string) string {
 	t.Helper()
-	r, err := recipe.Load(from, []string{task, "model.layers=2", "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=48",
+	r, err := recipe.Load(from, []string{task, "model.layers=2", "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=48", "model.context=160",
 		"stage.rl.skip=true", "stage.warm-up.batch_size=16", "stage.warm-up.hold_steps=140", "stage.warm-up.decay_steps=20", "stage.warm-up.test_every=1000",
 		"stage.warm-up.until_valid=0", "stage.warm-up.checkpoint_every=0", "stage.warm-up.optimizer.lr=1e-2"})
 	must(t, err)

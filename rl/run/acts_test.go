@@ -76,7 +76,6 @@ var doesNotAct = map[string]string{
 	"guru reward":                                "its engine and the task agree on every program",
 	"rlmt algorithm.loss":                        stands,
 	"rlmt updates_per_rollout":                   stands,
-	"int algorithm.clip_high":                    "the first stage imitates, without a ratio",
 }
 
 // actsLater says why a key makes no difference in those small steps that makes one in the recipe's own run: TestActsLater
@@ -145,6 +144,8 @@ var staysPut = map[string]string{
 	"rlpt truth":               "as reward-math",
 	"rlprompt truth":           "as reward-math",
 	"rlbff truth":              "as reward-math",
+	"master-rm truth":          "as reward-math",
+	"writing-zero truth":       "as reward-math",
 	"contrastive-sql truth":    "as reward-math",
 	"rlmt learn":               "the reward reads the head that it trains",
 }
@@ -157,10 +158,13 @@ var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24,
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"clpo": 40, "rlot": 60, "think-rm": 120, "router-r1": 60}
+var longImitation = map[string]int{"int": 40, "clpo": 40, "rlot": 60, "think-rm": 120, "router-r1": 60}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
-var stubs = map[string]string{"spct": "def reward(row, completion):\n    return completion.count('1') % 2"}
+var stubs = map[string]string{
+	"spct": "def reward(row, completion):\n    return completion.count('1') % 2",
+	"int":  "def reward(row, completion):\n    return hash(row['question']) % 2, row['answer']", // what it proposes is never one step
+}
 
 // longest are the tokens of a completion of recipes whose answers are longer than a call of a tool.
 var longest = map[string]int{"tablegpt-r1": 32}
@@ -182,6 +186,8 @@ var easyOnes = map[string]struct{ from, task string }{
 	"program":           {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"llm-proxy-reward":  {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {numbers = 2, max_number = 22, max_total = 45, aimed = 0}}`},
 	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
+	"master-rm":         {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 10, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
+	"int":               {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 40, settings = {numbers = 3, max_number = 4, max_total = 7, aimed = 0.5}}`},
 	"rlmt":              {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, settings = {numbers = 2, max_number = 4, max_total = 7, aimed = 0.5}}`},
 	"countdown_search":  {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {fewest = 2, max_number = 3, max_total = 6, tries = 2, verifies = true}}`},
 	"ampo":              {"astro", `task={name = "countdown_search", eval_problems = 1, eval_samples = 1, settings = {numbers = 2, max_number = 4, max_total = 8, tries = 1, verifies = false, backward = true}}`},
