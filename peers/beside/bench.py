@@ -305,17 +305,16 @@ def main():
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
         todo = list(cases(rlzero, run, lambda name: name in (args.cases or names), scratch, bool(args.cases)))
-        for i in range(args.rounds):
-            for case in todo:
-                if time.monotonic() - started > args.seconds:
-                    print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
-                    return
-                case.round()
-                row = case.row() | {"machine": machine(), "release": release, "date": datetime.date.today().isoformat()}
-                print(f"{case.name}: round {i + 1} of {args.rounds}: {case.sides[0][-1]:.4g} against {case.sides[1][-1]:.4g} {case.unit}; so far {row['ratio']} ({row['low']} to {row['high']}) times {row['against']}, memory {row['memory']}", flush=True)
-                if args.write:
-                    put(row)
-        if args.again and any([apart(case.row(), before.get(case.name)) for case in todo]):
+        for i, case in ((i, case) for i in range(args.rounds) for case in todo):
+            if time.monotonic() - started > args.seconds:
+                print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
+                break
+            case.round()
+            row = case.row() | {"machine": machine(), "release": release, "date": datetime.date.today().isoformat()}
+            print(f"{case.name}: round {i + 1} of {args.rounds}: {case.sides[0][-1]:.4g} against {case.sides[1][-1]:.4g} {case.unit}; so far {row['ratio']} ({row['low']} to {row['high']}) times {row['against']}, memory {row['memory']}", flush=True)
+            if args.write:
+                put(row)
+        if args.again and any([apart(case.row(), before.get(case.name)) for case in todo if case.ratios]):
             sys.exit(1)
 
 

@@ -77,7 +77,7 @@ type want struct {
 	influence bool // influences are asked of it, which the policy alone is
 
 	judges bool            // it judges completions, or writes texts for rows
-	plays  bool            // it writes between turns of the policy: it plays seats, or tools ask it
+	plays  bool            // it writes between turns of the policy: it plays seats, or tools or the world ask it
 	writes *sample.Options // it writes what it says; nil: it does not, or it is the policy, which has an engine
 }
 
@@ -141,7 +141,7 @@ func wants(r *recipe.Recipe) []want {
 		w.draws = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool {
 			return !st.Skip && (name == bestName && st.Best.Every > 0 || w.terms != nil && st.Learner() == name)
 		})
-		w.keeps = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return !st.Skip && st.FilteredBy() == name })
+		w.keeps = slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return st.FilteredBy() == name })
 		for _, j := range judging {
 			if w.judges = w.judges || j.Model == name; j.Model == name && j.Draws() && name != policyName {
 				w.writes = writerEngine(r, judging, name)

@@ -97,7 +97,13 @@ func (b *blueprint) meet(r *recipe.Recipe) error {
 		if err != nil {
 			faults.Fail(key, "%w", err)
 		}
+		if w.keeps && err == nil && f.config.Vocab != b.config.Vocab {
+			faults.Fail(key, "model %s has logits of %d tokens, and the policy, whose draws it filters, of %d; accepted: a model with as many", w.name, f.config.Vocab, b.config.Vocab)
+		}
 		b.folders[w.name] = f
+		if asks := r.Task.WorldAsks(w.name); asks != "" && err == nil && f.foreign != nil {
+			faults.Fail(asks, "%w", f.foreign)
+		}
 		for _, key := range r.Seats(w.name) {
 			if err == nil && f.foreign != nil {
 				faults.Fail(key, "%w", f.foreign)

@@ -282,11 +282,11 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 	case reads(name) != "":
 		return fmt.Errorf("its formulas read %s, but that is who learns: write logp", name)
 	case slices.ContainsFunc(l.Facts(), algo.Influences), reads(algo.GradientNormFact) != "":
-		return errors.New("its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients; accepted: logp, entropy, score, old and start of the policy, and the names of other models")
+		return errors.New("its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients; accepted: logp, entropy, score, value with head = true, old and start of the policy, and the names of other models")
 	case reads("value") != "" && !m.Head:
 		return hint.With(errors.New("its loss reads value, but it has no head"), "head = true in [models.%s]", name)
 	case reads(foreign...) != "":
-		return fmt.Errorf("its formulas read %s, which is the policy's; accepted: logp, entropy, score, old and start of the policy, and the names of other models", reads(foreign...))
+		return fmt.Errorf("its formulas read %s, which is the policy's; accepted: logp, entropy, score, value with head = true, old and start of the policy, and the names of other models", reads(foreign...))
 	}
 	return nil
 }

@@ -167,18 +167,19 @@ func (s *Stage) madeShare() float64 {
 	return sum
 }
 
-// Makes says whether the rows that a stage draws, of those that the run makes, have a column.
-func (r *Recipe) Makes(st *Stage, column string) bool {
+// Makes says whether some and all of the rows that a stage draws, of those that the run makes, have a column.
+func (r *Recipe) Makes(st *Stage, column string) (some, all bool) {
+	all = true
 	for _, source := range st.Sources {
 		for i := range r.Stages {
 			for _, m := range r.Stages[i].Make {
-				if _, has := m.Row[column]; has && m.Rows == source.Rows {
-					return true
+				if _, has := m.Row[column]; m.Rows == source.Rows {
+					some, all = some || has, all && has
 				}
 			}
 		}
 	}
-	return false
+	return some, all
 }
 
 // shareError bounds what the sum of shares, which are decimal fractions, loses to rounding: 2^-52 for each of a
@@ -335,7 +336,7 @@ type Writing struct {
 }
 
 // Writers are the models that write texts for rows or take turns in seats, in stages that are not left out, and those
-// that tools ask.
+// that tools or the world ask.
 func (r *Recipe) Writers() []Writing {
 	var out []Writing
 	for _, o := range r.Task.asked() {

@@ -377,9 +377,10 @@ func (s *Stage) needs(name string) string {
 	return ""
 }
 
-// FilteredBy is the model on whose distribution the filters of sampling act; "": on that of the model that draws.
+// FilteredBy is the model on whose distribution the filters of sampling act; "": on that of the model that draws, or the
+// stage draws nothing or is left out.
 func (s *Stage) FilteredBy() string {
-	if !s.Draws() {
+	if s.Skip || !s.Draws() {
 		return ""
 	}
 	return s.Sampling.FilterBy
@@ -387,8 +388,8 @@ func (s *Stage) FilteredBy() string {
 
 // filtered checks on whose distribution the filters of a stage act.
 func (d decoder) filtered(r *Recipe, s *Stage, at settings.Path) {
-	name, p := s.FilteredBy(), at.With("sampling").With("filter_by")
-	if name == "" {
+	name, p := s.Sampling.FilterBy, at.With("sampling").With("filter_by")
+	if name == "" || !s.Draws() {
 		return
 	}
 	m, known := r.Models[name]
@@ -767,7 +768,7 @@ func (d decoder) taught(r *Recipe, name string) {
 	if leftOut {
 		return
 	}
-	err := fmt.Errorf("no stage trains the head of %s: none has trains = %q and a loss that reads score", name, name)
+	err := fmt.Errorf("no stage trains the head of %s: none has trains = %q and a loss that reads score, or a table [stage.learn.%s] whose loss reads score or value", name, name, name)
 	d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "preset = \"bradley_terry\" is such a loss; or leave head out"))
 }
 
@@ -838,6 +839,8 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 		problem = "the best policy, which [stage.best] keeps, would draw without the others of the sum"
 	case m.Renew > 0 || m.Follow > 0:
 		problem = "a copy with renew or follow is made of the policy again and again; remove these keys from [models." + who + "]"
+	case st.FilteredBy() == who: // which is told at its key
+		return
 	case st.Asks(who) && m.Head:
 		problem = "its formulas read " + who + ", but that is who learns: write score for what its head says now"
 	case st.Asks(who):

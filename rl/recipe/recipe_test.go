@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -244,17 +245,21 @@ func withoutModels(t *testing.T, r *Recipe) {
 			r.Stages[i].played = false
 		}
 	}
-	for _, asked := range r.Task.asked() { // the policy is there, too
-		var of any = r.Task.Settings
+	for _, asked := range r.Task.asked() { // tools can ask the policy, and a world can do without
+		var of, by any = r.Task.Settings, ""
 		if asked.key[1] == "tool" {
 			i, err := strconv.Atoi(asked.key[2])
 			if err != nil {
 				t.Fatal(err)
 			}
-			of = r.Task.Tools[i].Options
+			of, by = r.Task.Tools[i].Options, PolicyModel
 		}
-		if err := settings.Set(of, asked.key[len(asked.key)-1], strconv.Quote(PolicyModel)); err != nil {
+		if err := settings.Set(of, asked.key[len(asked.key)-1], fmt.Sprintf("%q", by)); err != nil {
 			t.Fatal(err)
+		}
+		for i := range r.Stages { // nobody writes
+			r.Stages[i].Curriculum.Settings = maps.Clone(r.Stages[i].Curriculum.Settings)
+			delete(r.Stages[i].Curriculum.Settings, "written")
 		}
 	}
 }

@@ -42,7 +42,7 @@ type Tool struct {
 
 	// in demonstrations of an sft stage the tool is called with this text, with members of the row in braces
 	// such as "{question}" or "{id}", before an answer that is right; for pure tools; a model that is asked says
-	// that answer there; "": demonstrations do not call it, and those that teach the model which is asked never do
+	// that answer there; "": demonstrations do not call it, and those of a stage with trains = that model never do
 	Shown string `toml:"shown" of:"tool"`
 
 	// with shown: share of the demonstrations that call it
@@ -117,6 +117,16 @@ func (t Task) asked() (out []asking) {
 	return out
 }
 
+// WorldAsks is the key by which the world of the task asks a model; "": it does not.
+func (t Task) WorldAsks(model string) string {
+	for _, a := range t.asked() {
+		if a.Model == model && a.key[1] == "settings" {
+			return strings.Join(a.key, ".")
+		}
+	}
+	return ""
+}
+
 // AskRoom is how many tokens the longest question to a model has with its answer, of those that tools or the world ask; 0:
 // none asks it.
 func (t Task) AskRoom(model string) int {
@@ -137,6 +147,8 @@ func (d decoder) asksModels(r *Recipe) {
 		accepted := append([]string{PolicyModel}, r.ModelNames()...)
 		var problem error
 		switch {
+		case name == PolicyModel && asked.key[1] == "settings":
+			problem = errors.New("nothing teaches the policy what the world asks; accepted: a model of [models] with path or family")
 		case name == PolicyModel && r.Task.Blocks():
 			problem = errors.New("the policy picks the blocks, and another model writes them; accepted: a model of [models] with path or family")
 		case name == PolicyModel:

@@ -152,7 +152,10 @@ func solvable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) {
 		}
 		for _, member := range members {
 			has := func(row verify.Problem) bool { _, why := row.Text(member); return why == "" }
-			if !slices.ContainsFunc(rows, has) && !r.Makes(st, member) {
+			some, all := r.Makes(st, member)
+			if len(members) == 1 && some && !all {
+				faults.Fail(fmt.Sprintf("stage.%d.second_chance.rows", i), "second_chance.rows = %q: a [[stage.make]] of the rows that the stage draws does not make %s, and it is the only solution; accepted: a column that all of them make", st.SecondChance.Rows, member)
+			} else if !slices.ContainsFunc(rows, has) && !some {
 				faults.Fail(fmt.Sprintf("stage.%d.second_chance.rows", i), "second_chance.rows = %q: no problem has %s, and no [[stage.make]] of the rows that the stage draws makes it", st.SecondChance.Rows, member)
 			}
 		}

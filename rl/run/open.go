@@ -133,7 +133,7 @@ func (o *opening) workers() error {
 		if !st.Skip && full.Models[st.Learner()].Logits != "" {
 			faults.Fail(fmt.Sprintf("stage.%d.trains", i), "%s is a sum of logits, and workers have the policy alone; accepted: a run without workers", st.Learner())
 		}
-		if by := st.FilteredBy(); !st.Skip && by != "" {
+		if by := st.FilteredBy(); by != "" {
 			faults.Fail(fmt.Sprintf("stage.%d.sampling.filter_by", i), "filters act on the distribution of %s, and workers have the policy alone; accepted: a run without workers", by)
 		}
 	}

@@ -122,7 +122,7 @@ func TestModelsLeave(t *testing.T) {
 	summed := strings.Replace(text("phase"), "[[stage]]", "[models.both]\nlogits = \"policy + 0.5*teacher\"\n[[stage]]", 1)
 	r, err := parsed(strings.Replace(summed, "square(logp - teacher)/2", "square(logp - both)/2", 1), longer...)
 	must(t, err)
-	if _, err := cast.Plan(r, "", dev.Caps()); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "models.teacher.resident: model teacher draws, answers tools or is summed beside the policy") {
+	if _, err := cast.Plan(r, "", dev.Caps()); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "models.teacher.resident: model teacher draws, answers tools, filters what is drawn or is summed beside the policy") {
 		t.Errorf("a model in a sum that leaves: %v", err)
 	}
 }

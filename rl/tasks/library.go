@@ -54,17 +54,17 @@ does: the policy is told all documents on the way, as far as there are any, or ?
 With known the first so many relations say the same of a thing in every problem, so that their facts can be
 learned by heart; all others have to be looked up.
 
-With written a model writes what a search shows: the one that the setting writer names, of [models], with path or
-from random weights. It is drawn from. It reads the documents of the chain, which are the question with its answer, and
+With written a model writes what a search shows: the one of [models] that the setting writer names, which has the
+policy's tokens. Its answers are drawn at temperature 1. It reads the documents of the chain, which are the question with its answer, and
 the query: 47 k 12 12 m 80: 47 k: is to be answered by 47 k 12. With the chance lies it is asked for documents
 that are of no use, by a ? before that. A search is told ? where what it writes is no document. Stages of kind
-sft that train the model teach it the answers of the search above, to queries half of which are a step of the chain,
-and to half of them, after ?, documents that are not of the chain. [stage.curriculum.settings] can say written, so
-that evaluations search as above.
+sft that train the model teach it the answers of the search above. Half of their queries are steps of the chain. To half
+of all queries, with the ? before them, they teach documents that are not of the chain. [stage.curriculum.settings] can
+say written, so that evaluations search as above.
 
-With reader a model of [models] answers the question, and the policy plans: its turn without a call ends the
-episode, whatever it says, and so do its limits. The model reads the question and the documents that the policy was
-shown: 47 k m: 47 k 12 12 m 80: is to be answered by 80. It is asked for its likeliest tokens. Stages that train it teach
+With reader a model of [models], which has the policy's tokens, answers the question, and the policy plans: its turn
+without a call ends the episode, whatever it says, and so do its limits. The model reads the question and the documents
+that the policy was shown: 47 k m: 47 k 12 12 m 80: is to be answered by 80. Its answer is its likeliest tokens. Stages that train it teach
 it answers after some documents of the problem, or after none: the right one where it follows from them and from what
 is known, else any thing.
 

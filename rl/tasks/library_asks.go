@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ func (l *library) Asks() (string, *tools.Whom) {
 	return "", nil
 }
 
-// mostShown is how many documents an episode shows at most.
+// mostShown is how many documents who reads has room for: as many as the turns of the task show, of one call each.
 func (l *library) mostShown() int {
 	each := l.Results
 	if l.Routes {
@@ -40,7 +41,16 @@ func (l *library) mostShown() int {
 }
 
 // Answered implements [Asker].
-func (l *library) Answered(by tools.Answerer) world.World { return answeredLibrary{l, by} }
+func (l *library) Answered(by tools.Answerer) world.World {
+	_, whom := l.Asks()
+	return answeredLibrary{l, func(ctx context.Context, question string) ([]tools.Said, error, error) {
+		said, mistake, err := by(ctx, question)
+		if err != nil && !errors.Is(err, context.Cause(ctx)) {
+			err = fmt.Errorf("model %s: %w", whom.Model, err)
+		}
+		return said, mistake, err
+	}}
+}
 
 type answeredLibrary struct {
 	*library
@@ -186,7 +196,7 @@ type planning struct {
 	row       verify.Problem
 	by        tools.Answerer // nil: there is no model yet, and the policy answers itself
 	documents []string
-	shown     []string // those that were shown, each once
+	shown     []string // those that were shown first, each once, as many as who reads has room for
 	began     bool
 }
 
@@ -208,7 +218,7 @@ func (e *planning) Step(ctx context.Context, t world.Turn) (world.Reply, error) 
 	maps.Copy(reply.Facts, more)
 	for _, m := range reply.Messages {
 		for line := range strings.SplitSeq(m.Text, "\n") {
-			if slices.Contains(e.documents, line) && !slices.Contains(e.shown, line) {
+			if len(e.shown) < e.mostShown() && slices.Contains(e.documents, line) && !slices.Contains(e.shown, line) {
 				e.shown = append(e.shown, line)
 			}
 		}

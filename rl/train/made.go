@@ -95,6 +95,9 @@ func (r *Rows) limits(name string) (l prompts.Limits) {
 				continue
 			}
 			l.Solutions = append(l.Solutions, st.SecondChance.Solutions()...)
+			if prefix := st.SecondChance.Prefix; prefix != "" {
+				l.Solutions = append(l.Solutions, prefix)
+			}
 			room, most := &l.Prompt, r.recipe.Task.MaxPromptTokens
 			switch st.Kind {
 			case recipe.KindSFT:
