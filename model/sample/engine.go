@@ -492,23 +492,36 @@ func (g *group) inFlight() int {
 	return n
 }
 
-// retire takes out finished and cancelled groups.
+// retire takes out finished and cancelled groups. The state says so before those who asked are told.
 func (e *Engine) retire() {
-	kept := e.active[:0]
+	var ended []*group
+	var why []error
+	kept, inFlight := e.active[:0], 0
 	for _, g := range e.active {
 		switch {
 		case g.ctx.Err() != nil:
-			e.end(g, g.ctx.Err())
+			ended, why = append(ended, g), append(why, g.ctx.Err())
 		case g.fault != nil:
-			e.end(g, g.fault)
+			ended, why = append(ended, g), append(why, g.fault)
 		case g.read == len(g.req.Prompt) && len(g.branches) == 0:
-			e.end(g, nil)
+			ended, why = append(ended, g), append(why, nil)
 		default:
-			kept = append(kept, g)
+			kept, inFlight = append(kept, g), inFlight+g.inFlight()
 		}
 	}
 	clear(e.active[len(kept):])
-	e.active = kept
+	if e.active = kept; ended == nil {
+		return
+	}
+	for _, g := range ended {
+		e.leave(g)
+	}
+	e.mu.Lock()
+	e.observe(inFlight)
+	e.mu.Unlock()
+	for i, g := range ended {
+		e.end(g, why[i])
+	}
 }
 
 func (e *Engine) end(g *group, err error) {
