@@ -29,8 +29,8 @@ func (e *MadeError) Error() string {
 func (e *MadeError) Unwrap() error { return e.Err }
 
 // MadeRow is a row that a run has made, as a problem. A text in it that is empty, or holds a control token,
-// which would be read as that token, is refused with a *[MadeError]; so is a solution that the tokenizer cannot read, and a row that cannot be read within
-// limits.
+// which would be read as that token, is refused with a *[MadeError]; so is a solution that the tokenizer cannot
+// read, and a row that cannot be read within limits.
 func (r *Renderer) MadeRow(id string, columns map[string]json.RawMessage, l Limits) (verify.Problem, error) {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		var said string

@@ -154,6 +154,9 @@ func (l Beside) line() string {
 	return who + ", from " + from + when
 }
 
+// ownFacts says what a model which learns beside the policy reads.
+const ownFacts = "logp, entropy, score, value with head = true, old and start of the policy, and the names of other models"
+
 // foreign are facts of the policy that a model which learns beside it has none of. One with a head has a value.
 var foreign = []string{"old_value", "prompt_value", "old_uniform_logp", "mismatched", "greedy_reward"}
 
@@ -282,11 +285,11 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 	case reads(name) != "":
 		return fmt.Errorf("its formulas read %s, but that is who learns: write logp", name)
 	case slices.ContainsFunc(l.Facts(), algo.Influences), reads(algo.GradientNormFact) != "":
-		return errors.New("its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients; accepted: logp, entropy, score, value with head = true, old and start of the policy, and the names of other models")
+		return errors.New("its formulas read influence, own_influence or gradient_norm, which are of the policy's gradients; accepted: " + ownFacts)
 	case reads("value") != "" && !m.Head:
 		return hint.With(errors.New("its loss reads value, but it has no head"), "head = true in [models.%s]", name)
 	case reads(foreign...) != "":
-		return fmt.Errorf("its formulas read %s, which is the policy's; accepted: logp, entropy, score, value with head = true, old and start of the policy, and the names of other models", reads(foreign...))
+		return fmt.Errorf("its formulas read %s, which is the policy's; accepted: %s", reads(foreign...), ownFacts)
 	}
 	return nil
 }

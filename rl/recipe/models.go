@@ -87,7 +87,8 @@ type Member struct {
 	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
 
 	// the model has a head, which scores: the fact NAME is what the head says after each token, in a reward
-	// after the last one, and before sampling, as in a curriculum, after the prompt. Of path it is that of *ForSequenceClassification, *ForTokenClassification,
+	// after the last one, and before sampling, as in a curriculum, after the prompt. Of path it is that of
+	// *ForSequenceClassification, *ForTokenClassification,
 	// Qwen2ForProcessRewardModel or TRL's value head. A copy and a model of weights begin with a head of zeros,
 	// whatever heads those have that a formula names, and stages train it by losses that read score or, beside
 	// the policy, value

@@ -82,6 +82,21 @@ func TestModelsOverridden(t *testing.T) {
 	}
 }
 
+// TestFilteredBy: a stage that is left out filters by nobody, so that a model which learns is made by the next that does.
+func TestFilteredBy(t *testing.T) {
+	const text = "base = \"chain-sum-tiny\"\n[models.lag]\ncopy = \"policy\"\n[[stage]]\nname = \"first\"\nkind = \"rl\"\nsteps = 1\nsampling = {top_k = 3, filter_by = \"lag\"}\n[[stage]]\nname = \"rl\"\nsampling = {top_k = 3, filter_by = \"lag\"}\n"
+	for set, first := range map[string]int{"stage.first.skip=false": 0, "stage.first.skip=true": 1} {
+		r, err := Parse("mine.toml", text, []string{set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(r.Stages, func(st Stage) bool { return st.Name == "first" })
+		if got := r.FirstUse("lag"); got != at+first || !r.Uses("lag") {
+			t.Errorf("%s: first used by stage %d, want %d", set, got, at+first)
+		}
+	}
+}
+
 // filtered is a stage whose filters act on the distribution of a model, with more settings of its sampling after a comma,
 // and the table of a model teacher.
 func filtered(by string, of ...string) string {

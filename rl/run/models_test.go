@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
@@ -635,6 +636,32 @@ func TestFiltered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFilteredByOtherHeights: a model that says logits of more tokens than the policy has cannot filter what it draws,
+// also where the tokenizers are the same.
+func TestFilteredByOtherHeights(t *testing.T) {
+	dev, from := tester(t), t.TempDir()
+	trainOn(t, dev, from, false, append(slices.Clone(smallRun), "stage.rl.skip=true")...)
+	found, err := store.FindModel(from, "")
+	must(t, err)
+	f, err := hf.ReadFolder(found.Dir)
+	must(t, err)
+	cfg := f.Config
+	cfg.Vocab += 8
+	m, err := model.New(dev, cfg, 1, 32)
+	must(t, err)
+	defer m.Close()
+	files, err := hf.FolderFiles(cfg, f.Tokenizer)
+	must(t, err)
+	taller := filepath.Join(t.TempDir(), "taller")
+	must(t, store.WriteFolder(store.OS(), taller, hf.Contents(files, hf.WeightsFile, m.Tensors())))
+	text := strings.Replace(lagging(0), "copy = \"policy\"\nrenew = 0", "path = '"+taller+"'", 1)
+	want := fmt.Sprintf("model lag has logits of %d tokens, and the policy, whose draws it filters, of %d", cfg.Vocab, cfg.Vocab-8)
+	if err := trainText(t, dev, t.TempDir(), text, false); err == nil || !strings.Contains(err.Error(), "models.lag.path: "+want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	must(t, trainText(t, dev, t.TempDir(), strings.Replace(text, taller, found.Dir, 1), false, "stage.rl.steps=1"))
 }
 
 // fromFolder is a recipe whose policy is compared with a model of a folder.
