@@ -220,6 +220,39 @@ func TestHeadLearns(t *testing.T) {
 	}
 }
 
+// TestLabelUnsaid: of a head with several labels a recipe says which one is read, by a name that the head has.
+func TestLabelUnsaid(t *testing.T) {
+	dev, from := tester(t), t.TempDir()
+	trainOn(t, dev, from, false, append(slices.Clone(smallRun), "stage.rl.skip=true", "stage.warm-up.hold_steps=1", "stage.warm-up.decay_steps=1")...)
+	found, err := store.FindModel(from, "")
+	must(t, err)
+	f, err := hf.ReadFolder(found.Dir)
+	must(t, err)
+	defer f.Tensors.Close()
+	small, tensors, err := f.Files(gguf.F32)
+	must(t, err)
+	small["config.json"] = bytes.Replace(small["config.json"], []byte("ForCausalLM"), []byte("ForSequenceClassification"), 1)
+	tensors = slices.DeleteFunc(tensors, func(n hf.NamedTensor) bool { return n.Name == hf.HeadName })
+	rows := []float32{}
+	for range 2 {
+		rows = append(rows, make([]float32, f.Config.Width)...)
+	}
+	tensors = append(tensors, hf.NamedTensor{Name: "score.weight", Shape: []int{2, f.Config.Width}, Data: func() ([]float32, error) { return rows, nil }})
+	folder := filepath.Join(t.TempDir(), "rm")
+	must(t, store.WriteFolder(store.OS(), folder, hf.Contents(small, hf.WeightsFile, tensors)))
+	text := "[models.rm]\npath = '" + folder + "'\nhead = true\n[[stage]]\nname = \"rl\"\nreward = \"rm\"\n"
+	for about, c := range map[string]struct{ more, want string }{
+		"none":    {"", "no label is chosen; the head has 2 (LABEL_0, LABEL_1)"},
+		"another": {"label = \"good\"\n", `there is no label "good"; the head has 2 (LABEL_0, LABEL_1)`},
+	} {
+		err := trainText(t, dev, t.TempDir(), strings.Replace(text, "[[stage]]", c.more+"[[stage]]", 1), false)
+		if err == nil || !strings.Contains(err.Error(), "mine.toml:3:1: models.rm.path: "+c.want) || !slices.Contains(hint.All(err), `label = "LABEL_1"`) {
+			t.Errorf("%s: %v (%q), want %q", about, err, hint.All(err), c.want)
+		}
+	}
+	must(t, trainText(t, dev, t.TempDir(), strings.Replace(text, "[[stage]]", "label = \"LABEL_1\"\n[[stage]]", 1), false, "stage.warm-up.skip=true", "stage.rl.steps=1", "stage.rl.eval_every=0"))
+}
+
 // pairsText is a recipe whose reward model learns from pairs and then pays the policy.
 const pairsText = `model.path = %q
 [models.rm]

@@ -796,6 +796,20 @@ func TestFolderFaults(t *testing.T) {
 	if err := trainText(t, dev, t.TempDir(), on, false); err == nil || !strings.Contains(err.Error(), "models.teacher.adapter: "+from+" has no adapter_config.json") {
 		t.Errorf("a run in place of an adapter: %v", err)
 	}
+	wide := config.Config
+	wide.MLP += 4
+	wider, err := model.NewFrozen(dev, wide, 64)
+	must(t, err)
+	defer wider.Close()
+	must(t, wider.AddAdapter(hf.AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"up_proj"}}, 1))
+	says, err := wider.AdapterConfigFile()
+	must(t, err)
+	adapter := filepath.Join(t.TempDir(), "adapter")
+	must(t, store.WriteFolder(store.OS(), adapter, hf.Contents(map[string][]byte{"adapter_config.json": says}, "adapter_model.safetensors", wider.AdapterTensors())))
+	on = strings.Replace(fromFolder(found.Dir), "path = ", "adapter = '"+adapter+"'\npath = ", 1)
+	if err := trainText(t, dev, t.TempDir(), on, false); err == nil || !strings.Contains(err.Error(), "mine.toml:3:1: models.teacher.adapter: "+filepath.Join(adapter, "adapter_model.safetensors")+": tensor base_model.model.model.layers.0.mlp.up_proj.lora_B.weight: found shape [68 2], accepted: [64 2]") {
+		t.Errorf("an adapter of a wider model: %v", err)
+	}
 	// One that plays a seat has to read what the seat reads.
 	r, err := recipe.Parse("mine.toml", "base = \"nim-tiny\"\n[models.other]\npath = '"+found.Dir+"'\n[[stage]]\nname = \"rl\"\n[stage.seats]\nsecond = \"other\"\n", nil)
 	must(t, err)
