@@ -53,6 +53,33 @@ func TestWholeTrees(t *testing.T) {
 	}
 }
 
+// TestUnequalRows: a group that a formula may make larger than a batch of the trainer is computed in parts, with a note
+// that says from which size of the batch on it is not. Memory is planned for the largest group that is drawn.
+func TestUnequalRows(t *testing.T) {
+	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 30, MaxAllocation: 1 << 31, Memory: 1 << 40}
+	for sets, want := range map[string]int{
+		"stage.rl.curriculum={completions = \"1\"} micro_batch_tokens=%d":                        4 * 10 * 14,
+		"stage.rl.curriculum={completions = \"1\", completions_most = 30} micro_batch_tokens=%d": 30 * 14,
+	} {
+		for _, rows := range []int{want - 1, want} {
+			r, err := recipe.Load("countdown-tiny", append(strings.Split(fmt.Sprintf(strings.ReplaceAll(sets, "} ", "}\n"), rows), "\n"), "stage.rl.group_size=10"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Plan(r, "", caps); err != nil {
+				t.Errorf("%s, %d rows: %v", sets, rows, err)
+			}
+			notes, says := Divided(r), fmt.Sprintf("stage rl: a group may need %d tokens of one backward pass, but micro_batch_tokens is %d.", want, rows)
+			if few := rows < want; few != (len(notes) == 1) || few && !strings.Contains(notes[0], says) {
+				t.Errorf("%s, %d rows: %q, want %q: %t", sets, rows, notes, says, few)
+			}
+			if s := sizesOf(r); s.engine.Sequences < r.Stages[1].LargestGroup() {
+				t.Errorf("%s: the engine draws %d completions at once, and a prompt may have %d", sets, s.engine.Sequences, r.Stages[1].LargestGroup())
+			}
+		}
+	}
+}
+
 // TestLayers: formulas that read a layer which the model has not are refused at their key; the last one is
 // accepted, and a sequence then has one more row, for the state that its last token leaves.
 func TestLayers(t *testing.T) {

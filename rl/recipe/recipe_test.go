@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/recipe/internal/schedule"
@@ -468,6 +469,8 @@ var faults = []struct{ name, old, new, want string }{
 	{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number from 0 to 9223372036854775807"},
 	{"one stage table", "[[stage]]\nname = \"warm-up\"", "[stage]\nname = \"warm-up\"", "FILE:28:3: "},
 	{"head size", "head_dim = 32", "head_dim = 31", "FILE:9:1: model.head_dim = 31; accepted: an even number from 2"},
+	{"blocks that are to learn", "layers = 2", "layers = 2\ndtype = \"q8_0\"", "FILE:7:1: model.dtype = \"q8_0\" keeps matrices in blocks, which no update can change, and model.lora.rank is 0; accepted: an adapter that is trained in their place (model.lora.rank above 0), or f32, bf16\nhint: --set model.lora.rank=16"},
+	{"smaller blocks that are to learn", "layers = 2", "layers = 2\ndtype = \"q4_0\"\nlora = {alpha = 8}", "FILE:7:1: model.dtype = \"q4_0\" keeps matrices in blocks"},
 	{"heads", "head_dim = 32", "kv_heads = 2", "FILE:9:1: model.kv_heads = 2 does not divide model.heads = 3"},
 	{"list", "warmup_steps = 5", "betas = [0.9]", "FILE:41:1: stage.rl.optimizer.betas = [...] is a list of 1 values; accepted: a list of 2 values"},
 	{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", "FILE:35:1: stage.rl.algorithm = \"grpo\" is a string; accepted: a table [stage.algorithm]"},
@@ -500,8 +503,9 @@ func TestErrors(t *testing.T) {
 			if !errors.Is(err, ErrInvalid) {
 				t.Fatalf("error %v", err)
 			}
-			if want := strings.ReplaceAll(c.want, "FILE", file); !strings.Contains(err.Error(), want) {
-				t.Errorf("got\n%v\nwant\n%s", err, want)
+			got := strings.Join(append([]string{err.Error()}, hint.All(err)...), "\nhint: ")
+			if want := strings.ReplaceAll(c.want, "FILE", file); !strings.Contains(got, want) {
+				t.Errorf("got\n%v\nwant\n%s", got, want)
 			}
 		})
 	}

@@ -121,6 +121,10 @@ func (d decoder) model(m *Model) {
 	}
 	at := settings.Path{"model"}
 	d.Decode(m, t, at)
+	if blocks := m.Dtype == "q8_0" || m.Dtype == "q4_0"; blocks && m.LoRA.Rank == 0 { // of a trainer, which every run has
+		err := fmt.Errorf("model.dtype = %q keeps matrices in blocks, which no update can change, and model.lora.rank is 0; accepted: an adapter that is trained in their place (model.lora.rank above 0), or f32, bf16", m.Dtype)
+		d.Fail(at.With("dtype"), "%w", hint.With(err, "--set model.lora.rank=16"))
+	}
 	if p, there := t["path"]; there && p != "" {
 		for _, f := range settings.Fields(m) {
 			if _, given := t[f.Key]; given && !f.Of(m.Variant()) {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -54,6 +55,16 @@ func TestUnequalGroups(t *testing.T) {
 	must(t, trainText(t, dev, cut, unequal, false, "sampler_sequences=9", "micro_batch_tokens=103"))
 	if got := runFiles(t, cut); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 		t.Error("a run whose work is cut otherwise has other metrics or completions")
+	}
+	parts := t.TempDir()
+	must(t, trainText(t, dev, parts, unequal, false, "micro_batch_tokens=21", "stage.rl.steps=1")) // no batch holds two completions
+	if got := runFiles(t, parts); !strings.HasPrefix(want["completions.jsonl"], got["completions.jsonl"]) || got["completions.jsonl"] == "" {
+		t.Error("groups beyond a batch have other completions")
+	}
+	for _, row := range metricRows(t, parts, "curriculum/most") {
+		if row["curriculum/most"].(float64) < 5 || row["policy/mismatch_kl"] != 0.0 || row["policy/compared"] != row["policy/equal"] {
+			t.Errorf("groups beyond a batch: %v", row)
+		}
 	}
 	all := checkpointDirs(t, dir)
 	again := copyRun(t, dir)
