@@ -2,9 +2,39 @@ package resolve
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
+
+// TestJudgePlaces: what is wrong with the options of a judge is told with the place of the judge in the recipe; in the
+// file of a prompt, with the place there too.
+func TestJudgePlaces(t *testing.T) {
+	rubric := filepath.Join(t.TempDir(), "rubric.txt")
+	if err := os.WriteFile(rubric, []byte("Is this right?\n{question}: {completoin}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rubric = filepath.ToSlash(rubric)
+	const stage = "r.toml:19:1: stage.rl.verifier.good.options: verifier \"judge\": "
+	text := strings.Replace(withData, "[[stage]]\nkind = \"rl\"\n", "[models.reader]\npath = \"reader\"\n[[stage]]\nkind = \"rl\"\nreward = \"good\"\n", 1) +
+		"[[stage.verifier]]\nname = \"good\"\nverifier = \"judge\"\noptions = {model = \"reader\", %s}\n"
+	task := strings.Replace(withData, "verifier = \"number\"\noptions = {extract = \"last_line\"}", "verifier = \"judge\"\noptions = {model = \"reader\", %s}", 1) + "[models.reader]\npath = \"reader\"\n"
+	for _, c := range []struct{ text, options, want, hint string }{
+		{text, `source = "{completion}"`, stage + "option read is missing", "read = {yes = 1, no = 0}"},
+		{text, `source = "{completion}", read = {yes = 1, "yes, but" = 0}`, stage + `option read: the answer "yes, but" begins with the answer "yes"`, ""},
+		{text, `source = "{completion} {", read = {yes = 1, no = 0}`, stage + "option prompt: bad input: source:1:14: found { without }; accepted: {question}, {answer}, {completion}, {row.NAME}", ""},
+		{text, `prompt = "` + rubric + `", read = {yes = 1, no = 0}`, stage + "option prompt: bad input: rubric.txt:2:13: found {completoin}; accepted: {question}, {answer}, {completion}", "did you mean {completion}?"},
+		{task, `source = "{completion}", read = {yes = 1}`, `r.toml:6:1: task.options: verifier "judge": option read has one answer, "yes"; accepted: two or more`, ""},
+	} {
+		_, err := load(writeData(t, fmt.Sprintf(c.text, c.options), sums()))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(strings.Join(hint.All(err), " "), c.hint) {
+			t.Errorf("%s: %v (%q)\nwant %s (%s)", c.options, err, hint.All(err), c.want, c.hint)
+		}
+	}
+}
 
 // TestJudgedRows: rows that lack what the prompt of a judge names, or the list whose entries it is asked
 // about, are refused with file and line before anything is drawn.

@@ -442,6 +442,6 @@ func told(err error, stage int, formula string, faults *recipe.Faults) {
 		if e.Unknown != "" {
 			nearest = settings.DidYouMean(e.Unknown, e.Known, "")
 		}
-		faults.Fail(key, "%v%s", e, nearest)
+		faults.Fail(key, "%w%s", e, nearest)
 	}
 }

@@ -15,9 +15,12 @@ type Error struct {
 	Text     string   // what was found and what is accepted; of the expression with line and column
 	Unknown  string   // a verifier that is not known; "" if that is not what is wrong
 	Known    []string // those that are
+	Of       error    // that Text tells of, which may have hints; nil: none
 }
 
 func (e *Error) Error() string { return e.Text }
+
+func (e *Error) Unwrap() error { return e.Of }
 
 // Errors are all that is wrong with a reward.
 type Errors []*Error

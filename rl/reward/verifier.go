@@ -2,6 +2,7 @@ package reward
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -85,7 +86,8 @@ func taken(name string) string {
 func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	var faults Errors
 	fail := func(key, format string, args ...any) *Error {
-		e := &Error{Verifier: i, Key: key, Text: fmt.Sprintf(format, args...)}
+		err := fmt.Errorf(format, args...)
+		e := &Error{Verifier: i, Key: key, Text: err.Error(), Of: errors.Unwrap(err)}
 		faults = append(faults, e)
 		return e
 	}
@@ -109,7 +111,7 @@ func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	case d.Scripted():
 		v, err := d.script()
 		if err != nil {
-			fail("starlark", "%v", err)
+			fail("starlark", "%w", err)
 		}
 		return v, faults
 	case d.Range != [2]float64{}:
@@ -143,7 +145,7 @@ func (d Verifier) registered(fail func(key, format string, args ...any) *Error) 
 	}
 	v, err := verify.New(d.Verifier, d.Options)
 	if err != nil {
-		fail("options", "%v", err)
+		fail("options", "%w", err)
 		return nil
 	}
 	return v
