@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -20,32 +21,39 @@ import (
 
 // TestPhases: engines, trainers, scorers and a model that leaves, which take turns in a scratch, have the bits of those with
 // memory of their own, in any order, where another phase has filled all of it with NaN, and between a forward pass and its
-// backward pass.
+// backward pass. So do what heads say, states, influences and norms of gradients.
 func TestPhases(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		for i, q := range modeltest.QuirkModels() {
+		half := modeltest.Quirk{Name: "qwen3 in bf16", Config: modeltest.SmallConfig(hf.BF16, hf.BF16)}
+		for i, q := range append(modeltest.QuirkModels(), half) {
 			if !q.Typical && (testing.Short() || gputest.Slow(dev)) {
 				continue
 			}
 			t.Run(q.Name, func(t *testing.T) {
-				p := phased{t: t, dev: dev, seqs: modeltest.GradientSequences(dev), cfg: q.Config, adapter: q.Adapter}
+				p := phased{t: t, dev: dev, seqs: modeltest.GradientSequences(dev), cfg: q.Config, adapter: q.Adapter, options: []learn.Option{learn.Influence}}
 				if i%2 == 0 {
-					p.options = []learn.Option{learn.ValueHead, learn.Recompute}
+					p.options = append(p.options, learn.ValueHead, learn.Recompute)
 				}
 				p.folder = p.written()
-				want := p.run(nil, "draw", "forward", "backward", "score", "other", "write", "accumulate")
-				got := p.run(p.scratch(), "poison", "draw", "poison", "forward", "poison", "backward", "poison", "score", "poison", "other", "poison", "write", "other", "poison", "accumulate")
-				for name, bits := range want {
-					if !slices.Equal(got[name], bits) {
-						t.Errorf("after a phase that left NaN the bits of %s are others", name)
+				free := []string{"draw", "score", "other", "write", "head", "other head", "states", "other states", "influence", "norm"} // no gradient waits yet
+				want := p.run(nil, slices.Concat(free, []string{"forward", "backward", "accumulate"})...)
+				var poisoned []string
+				for _, pass := range slices.Concat(free, []string{"forward", "backward", "other head", "score", "accumulate"}) {
+					poisoned = append(poisoned, "poison", pass)
+				}
+				same := func(about string, order []string) {
+					t.Helper()
+					got := p.run(p.scratch(), order...)
+					for name, bits := range want {
+						if !slices.Equal(got[name], bits) || len(bits) == 0 {
+							t.Errorf("%s the bits of %s are others: %q", about, name, order)
+						}
 					}
 				}
-				got = p.run(p.scratch(), "write", "draw", "forward", "draw", "other", "write", "backward", "score", "accumulate", "draw")
-				for name, bits := range want {
-					if !slices.Equal(got[name], bits) {
-						t.Errorf("in another order the bits of %s are others", name)
-					}
-				}
+				same("after a phase that left NaN", poisoned)
+				rng := rand.New(rand.NewPCG(uint64(i), 5))
+				rng.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+				same("in another order", slices.Concat(free, []string{"forward", "draw", "other", "write", "head", "backward", "other head", "score", "accumulate", "draw"}))
 			})
 		}
 	})
@@ -174,6 +182,17 @@ func (p phased) run(s *model.Scratch, order ...string) map[string][]uint32 {
 	tr := modeltest.TrainerOf(t, policy, phasedRows, append(slices.Clone(p.options), learn.In(s.Phase("training")))...)
 	lent := tr.NewScorer(policy, p.adapter != nil)
 	defer lent.Close()
+	numbers := make([]float32, p.cfg.Width)
+	for i := range numbers {
+		numbers[i] = float32(i%5) - 1.5
+	}
+	head := hf.NewHead(numbers, 0.5)
+	x := make([][]float64, len(p.seqs)) // what influences are weighted by
+	for i, s := range p.seqs {
+		for j := range s.Predicted() {
+			x[i] = append(x[i], float64(1+(i+j)%3))
+		}
+	}
 	whole := s.Phase("model other")
 	own, err := other.NewScorerIn(whole.Part("reading"), phasedRows)
 	if err != nil {
@@ -192,6 +211,28 @@ func (p phased) run(s *model.Scratch, order ...string) map[string][]uint32 {
 		got[name] = nil
 		for _, s := range stats {
 			got[name] = append(got[name], modeltest.StatBits(s)...)
+			for _, x := range slices.Concat(s.Value, s.Score) {
+				got[name] = append(got[name], math.Float32bits(x))
+			}
+		}
+	}
+	states := func(name string, of func([]seq.Sequence, int, func(int, [][]float32) error) error) {
+		t.Helper()
+		got[name] = nil
+		err := of(p.seqs, 1, func(_ int, states [][]float32) error {
+			for _, x := range slices.Concat(states...) {
+				got[name] = append(got[name], math.Float32bits(x))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	double := func(name string, numbers ...float64) {
+		for _, x := range numbers {
+			bits := math.Float64bits(x)
+			got[name] = append(got[name], uint32(bits>>32), uint32(bits))
 		}
 	}
 	var poison func()
@@ -215,6 +256,30 @@ func (p phased) run(s *model.Scratch, order ...string) map[string][]uint32 {
 		case "other":
 			of, err := own.Score(p.seqs)
 			stats(pass, of, err)
+		case "head":
+			of, err := lent.Read(p.seqs, head, 0)
+			stats(pass, of, err)
+		case "other head":
+			of, err := own.Read(p.seqs, head, 0)
+			stats(pass, of, err)
+		case "states":
+			states(pass, tr.States)
+		case "other states":
+			states(pass, own.States)
+		case "influence":
+			of, err := tr.Influence([][]seq.Sequence{p.seqs}, [][][]float64{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[pass] = nil
+			double(pass, slices.Concat(of[0]...)...)
+		case "norm":
+			of, err := tr.GradientNorm(p.seqs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[pass] = nil
+			double(pass, of)
 		case "forward":
 			of, err := tr.Forward(p.seqs)
 			stats(pass, of, err)
