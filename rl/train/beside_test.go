@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -61,9 +62,23 @@ batch_size = 4
 optimizer = {lr = 0.01, warmup_steps = 0}
 algorithm = {preset = "bradley_terry"}
 [stage.learn.other]
-algorithm = {preset = "", loss = "s = sum(logp - ref); seq_mean(-(reward*log_sigmoid(s) + (1 - reward)*log_sigmoid(-s)))"}
+` + besideMethod
+
+// besideMethod is what the other model learns by.
+const besideMethod = `algorithm = {preset = "", loss = "s = sum(logp - ref); seq_mean(-(reward*log_sigmoid(s) + (1 - reward)*log_sigmoid(-s)))"}
 optimizer = {lr = 0.01, warmup_steps = 0}
 `
+
+// ownText is besideText with a stage in which the other model learns alone.
+var ownText = strings.Replace(besideText, "[[stage]]\nname = \"rl\"\n", `[[stage]]
+name = "own"
+kind = "rl"
+trains = "other"
+prompts_per_step = 2
+group_size = 3
+updates_per_rollout = 1
+reward = "random"
+`+besideMethod+"[[stage]]\nname = \"rl\"\n", 1)
 
 // opened are the parts of a recipe on the reference device, with ten made pairs.
 func opened(t *testing.T, dev gpu.Device, text string, sets ...string) Parts {
@@ -118,6 +133,30 @@ func kept(t *testing.T, c *cast.Cast, name string) []byte {
 	return nil
 }
 
+// learned is the update of a stage from completions.
+func learned(t *testing.T, s *reinforcement, drawn Drawn, at Position) *Event {
+	t.Helper()
+	l := s.learner
+	drawn.stage, drawn.At = l.stage, at
+	a, err := (&asker{l.facts, &replay{}}).ask(drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := l.value(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.begin(&v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // TestBesideOwnStage: what a model learns beside the policy, and beside another one that learns, has the bits of what
 // it learns from the same rows in a stage of its own, and leaves policy and base as they are. So do adapters.
 func TestBesideOwnStage(t *testing.T) {
@@ -154,7 +193,24 @@ func TestBesideOwnStage(t *testing.T) {
 				t.Fatal(err)
 			}
 			alone.Cast.Policy.Scores(true)
-			for step := range 3 {
+			apart := opened(t, dev, ownText, sets...)
+			if err := apart.Cast.Begin(apart.Recipe, 2); err != nil {
+				t.Fatal(err)
+			}
+			ownStage, err := New(apart, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			started := kept(t, beside.Cast, recipe.MemberWeights("other"))
+			// A stage of kind rl takes its groups in a random order, and their sum in another order has other roundings.
+			inTurn := func(step int) bool {
+				return slices.IsSorted(random.At(apart.Recipe.Seed, random.Stream(random.Order, 2), uint64(step)).Shuffled(2))
+			}
+			for step, made := 0, 0; made < 3; step++ {
+				if !inTurn(step) {
+					continue
+				}
+				made++
 				cs, err := rm.examples(Position{Step: step})
 				if err != nil {
 					t.Fatal(err)
@@ -172,6 +228,10 @@ func TestBesideOwnStage(t *testing.T) {
 				if err := rm.learn(&a); err != nil {
 					t.Fatal(err)
 				}
+				e := learned(t, ownStage.(*reinforcement), drawn, at)
+				if m := e.Metrics; m["optim/updates"] != 1 || m["policy/grad_norm"] != other.found["other/grad_norm"] || m["policy/loss"] != other.found["other/loss"] {
+					t.Errorf("step %d: the other one in a stage of its own %v, beside the policy %v", step, m, other.found)
+				}
 				if one.norm == 0 || one.norm != rm.found["rm/grad_norm"] || one.loss != rm.found["rm/loss"] || other.found["other/grad_norm"] == 0 {
 					t.Errorf("step %d: %+v, beside the policy %v, %v", step, one, rm.found, other.found)
 				}
@@ -183,6 +243,17 @@ func TestBesideOwnStage(t *testing.T) {
 				if now := kept(t, beside.Cast, file); !bytes.Equal(now, kept(t, alone.Cast, file)) || bytes.Equal(now, before) {
 					t.Errorf("%s has other bits than in a stage of its own, or has not changed", file)
 				}
+			}
+			if err := apart.Cast.Begin(apart.Recipe, 3); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{recipe.MemberWeights("other"), "model.safetensors"} {
+				if !bytes.Equal(kept(t, beside.Cast, name), kept(t, apart.Cast, name)) {
+					t.Errorf("%s has other bits than where the other one learns in a stage of its own", name)
+				}
+			}
+			if bytes.Equal(started, kept(t, beside.Cast, recipe.MemberWeights("other"))) {
+				t.Error("the other one has not learned")
 			}
 			after, err := beside.Cast.Policy.Weights()
 			if err != nil || !bytes.Equal(after, weights) || !bytes.Equal(untouched, kept(t, beside.Cast, "trainer/policy.json")) {
@@ -248,22 +319,7 @@ func TestSecondLoss(t *testing.T) {
 			}
 			return kept(t, p.Cast, "model.safetensors"), nil
 		}
-		a, err := (&asker{l.facts, &replay{}}).ask(drawnBy(t, p, l.facts))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := l.value(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := l.begin(&v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := c.finish()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := learned(t, s.(*reinforcement), drawnBy(t, p, l.facts), Position{})
 		return kept(t, p.Cast, "model.safetensors"), e
 	}
 	const nothing = "stage.rl.algorithm.advantage=0*reward"
