@@ -14,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
@@ -27,7 +29,7 @@ var seedLine = regexp.MustCompile(`(?m)^seed = (\d+)\n`)
 // recipeOf reads a recipe: the group of its runs, which is a name for the recipe without
 // the seed, and the seed.
 func recipeOf(dir string) (group string, seed uint64) {
-	text, err := os.ReadFile(filepath.Join(dir, "recipe.toml"))
+	text, err := files.Read(filepath.Join(dir, recipe.File), settings.MaxBytes)
 	if err != nil {
 		return dir, 0 // it is gone: a group of its own
 	}
@@ -50,7 +52,7 @@ type stageMethod struct {
 // methods are those of a run's stages. A recipe that this version cannot read has none.
 func (o *run) methods() []stageMethod {
 	list := []stageMethod{}
-	text, err := os.ReadFile(filepath.Join(o.dir, recipe.File))
+	text, err := files.Read(filepath.Join(o.dir, recipe.File), settings.MaxBytes)
 	if err != nil {
 		return list
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -211,7 +210,7 @@ func (s *standing) resume(dir string, step int) error {
 			return err
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, store.ResultFile))
+	text, err := store.Results(dir)
 	stands := err == nil && json.Unmarshal(text, &s.Standing) == nil && s.Last != nil && s.Last.Step <= step
 	if !stands {
 		s.Last = nil

@@ -26,6 +26,7 @@ const KeepFile = "keep"
 const (
 	manifestFile    = "manifest.json"
 	manifestVersion = 1
+	mostManifest    = 16 << 20 // bytes that are read: a line of some 100 for each file
 	stepPrefix      = "step-"
 	oldSuffix       = ".old"
 )
@@ -307,7 +308,7 @@ func load(fsys FS, dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(in)
+	data, err := io.ReadAll(io.LimitReader(in, mostManifest))
 	in.Close()
 	if err != nil {
 		return nil, failed("read", filepath.Join(dir, manifestFile), err)

@@ -144,11 +144,16 @@ func modelOfRun(run, which string) (Found, error) {
 	return Found{Dir: ckpt.Dir(), Warnings: warnings, Note: fmt.Sprintf("%s: the last checkpoint, from step %d%s", run, ckpt.Step(), why)}, nil
 }
 
+// Results is the text of a run's [ResultFile].
+func Results(run string) ([]byte, error) {
+	const most = 1 << 20 // bytes: far more than there are
+	return files.Read(filepath.Join(run, ResultFile), most)
+}
+
 // choiceOf is the run's own choice; the last where it has none.
 func choiceOf(run string) Choice {
-	const most = 1 << 20 // bytes: far more than there are
 	var c Choice
-	text, err := files.Read(filepath.Join(run, ResultFile), most)
+	text, err := Results(run)
 	if err != nil || json.Unmarshal(text, &c) != nil || c.Take != TakeBest && c.Take != TakeLast {
 		return Choice{Take: TakeLast}
 	}
