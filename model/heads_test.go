@@ -18,11 +18,12 @@ const headsDir = "hf/testdata/heads" // made by peers/golden/heads.py
 
 // TestHeads: what heads of all four kinds say of every token is what transformers says in float64, within
 // 16 times the error of its own float32 run (the rule of the bounds of the model fixtures), in every
-// family; and the same to the bit in a batch with others, of the last token alone, and in any order.
+// family that has the kind, and so is what transformers reads of padded sequences; and the same to the bit
+// in a batch with others, of the last token alone, and in any order.
 func TestHeads(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		entries, err := os.ReadDir(headsDir)
-		if err != nil || len(entries) != 8 {
+		if err != nil || len(entries) != 18 {
 			t.Fatalf("%d folders (%v)", len(entries), err)
 		}
 		for _, e := range entries {
@@ -37,9 +38,11 @@ func TestHeads(t *testing.T) {
 func heads(t *testing.T, dev gpu.Device, dir string) {
 	var want struct {
 		Sequences []struct {
-			IDs  []int
-			Says [][]float64 // [label][token]
-			F32  [][]float64
+			IDs   []int
+			Says  [][]float64 // [label][token]
+			F32   [][]float64
+			Left  []float64 // [label]: what is read in a batch that is padded on the left
+			Right []float64
 		}
 	}
 	readJSON(t, filepath.Join(dir, "expected.json"), &want)
@@ -79,6 +82,11 @@ func heads(t *testing.T, dev gpu.Device, dir string) {
 			for j, x := range got[i].Score {
 				if diff := math.Abs(float64(x) - q.Says[label][j+1]); !(diff <= bound) {
 					t.Errorf("sequence %d, token %d, label %d: %v, want %v: difference %.3g, bound %.3g", i, j+1, label, x, q.Says[label][j+1], diff, bound)
+				}
+			}
+			for _, padded := range [][]float64{q.Left, q.Right} {
+				if diff := math.Abs(float64(ends[i].Score[0]) - padded[label]); !(diff <= bound) {
+					t.Errorf("sequence %d, label %d: %v is read, %v of the padded one: difference %.3g, bound %.3g", i, label, ends[i].Score[0], padded[label], diff, bound)
 				}
 			}
 			alone, err := s.Read(all[i:i+1], m.Head, label)

@@ -5,7 +5,9 @@
 Each folder has config.json and model.safetensors as save_pretrained writes them, and expected.json:
 ids, and for each label and token what the head says after it, [label][token]. The model is evaluated in
 float64 from the stored float32 numbers; "f32" is what the library says in float32. Of a head with
-several labels both are the probabilities, the softmax over the labels.
+several labels both are the probabilities, the softmax over the labels. "left" and "right" are what is read
+of the sequence, [label], where a batch of all is padded on that side: *ForSequenceClassification chooses
+the token itself, of the others it is the last that is not padding.
 
 Qwen2ForProcessRewardModel is no part of transformers: its two layers are those of modeling_qwen2_rm.py
 of Qwen2.5-Math-PRM-7B. TRL 0.19.1 had the value head, a linear map that is saved as v_head.summary.
@@ -35,9 +37,20 @@ CASES = {
     "gemma3_sequence": ("Gemma3TextConfig", "Gemma3TextForSequenceClassification", 1),
     "mistral_token": ("MistralConfig", "MistralForTokenClassification", 1),
     "smollm3_sequence": ("SmolLM3Config", "SmolLM3ForSequenceClassification", 1),
-    "qwen2_process": ("Qwen2Config", None, 2),
+    "qwen3_sequence": ("Qwen3Config", "Qwen3ForSequenceClassification", 1),
+    "mistral_sequence_2": ("MistralConfig", "MistralForSequenceClassification", 2),
+    "llama_token": ("LlamaConfig", "LlamaForTokenClassification", 1),
+    "qwen2_token_3": ("Qwen2Config", "Qwen2ForTokenClassification", 3),
+    "smollm3_token_2": ("SmolLM3Config", "SmolLM3ForTokenClassification", 2),  # Gemma 3 has no such class
+    "qwen2_process": ("Qwen2Config", None, 2),  # nor has another family this one
     "qwen2_value": ("Qwen2Config", None, 1),
+    "llama_value": ("LlamaConfig", None, 1),
+    "qwen3_value": ("Qwen3Config", None, 1),
+    "gemma3_value": ("Gemma3TextConfig", None, 1),
+    "mistral_value": ("MistralConfig", None, 1),
+    "smollm3_value": ("SmolLM3Config", None, 1),
 }
+CAUSAL = {"Gemma3TextConfig": "Gemma3ForCausalLM"}  # of the others: the name of the config
 
 
 def linear(out, width):
@@ -53,6 +66,22 @@ def says(model, head, ids):
     return x if x.shape[1] == 1 else x.softmax(-1)
 
 
+def padded(inner, head, whole, side):
+    """What is read of each sequence, with all in one batch that is padded on a side."""
+    most = max(map(len, IDS))
+    pads = [[SIZES["pad_token_id"]] * (most - len(ids)) for ids in IDS]
+    rows = torch.tensor([pad + ids if side == "left" else ids + pad for ids, pad in zip(IDS, pads)])
+    mask = torch.tensor([[0] * len(pad) + [1] * len(ids) if side == "left" else [1] * len(ids) + [0] * len(pad) for ids, pad in zip(IDS, pads)])
+    place = (mask.cumsum(-1) - 1).clamp(min=0)
+    if whole is not None:
+        x = whole(rows, attention_mask=mask, position_ids=place).logits
+    else:
+        states = inner(rows, attention_mask=mask, position_ids=place).last_hidden_state
+        last = [most - 1 if side == "left" else len(ids) - 1 for ids in IDS]
+        x = head(states[torch.arange(len(IDS)), torch.tensor(last)])
+    return (x if x.shape[1] == 1 else x.softmax(-1)).tolist()
+
+
 def write(folder, name):
     torch.manual_seed(sum(name.encode()))
     config_class, model_class, labels = CASES[name]
@@ -65,7 +94,7 @@ def write(folder, name):
         if head.bias is not None:
             torch.nn.init.normal_(head.bias, std=0.4)
     else:
-        whole = transformers.Qwen2ForCausalLM(config)
+        whole = getattr(transformers, CAUSAL.get(config_class, config_class.replace("Config", "ForCausalLM")))(config)
         inner = whole.model
         if name == "qwen2_process":
             head = torch.nn.Sequential(linear(16, 16), torch.nn.ReLU(), linear(labels, 16))
@@ -83,14 +112,18 @@ def write(folder, name):
     if name == "qwen2_process":
         path = folder / "config.json"
         path.write_text(path.read_text().replace("Qwen2ForCausalLM", "Qwen2ForProcessRewardModel"))
+    exact = copy.deepcopy(whole).double() if model_class and "Sequence" in model_class else None
     exact_model, exact_head = copy.deepcopy(inner).double(), copy.deepcopy(head).double()
     sequences = []
     with torch.no_grad():
-        for ids in IDS:
+        left, right = (padded(exact_model, exact_head, exact, side) for side in ("left", "right"))
+        for i, ids in enumerate(IDS):
             sequences.append({
                 "ids": ids,
                 "says": says(exact_model, exact_head, ids).T.tolist(),
                 "f32": says(inner, head, ids).T.tolist(),
+                "left": left[i],
+                "right": right[i],
             })
     expected = {"made_with": f"transformers {transformers.__version__}, torch {torch.__version__}", "sequences": sequences}
     (folder / "expected.json").write_text(json.dumps(expected))
