@@ -11,9 +11,9 @@ from . import gotest
 
 # Modules of golden, how many of a hundred configurations are theirs, and the test that reads them.
 SOURCES = {
-    "trl_losses": (34, "TRLLosses"), "trl_sequence_losses": (4, "TRLSequenceLosses"), "trl_advantages": (10, "TRLAdvantages"),
-    "verl_losses": (24, "VerlPolicyLosses"), "verl_advantages": (12, "VerlAdvantages"), "verl_misc": (4, "VerlMisc"),
-    "verl_rollout_correction": (4, "VerlRolloutCorrection"), "preference": (8, "Preference"),
+    "trl_losses": (32, "TRLLosses"), "trl_sequence_losses": (4, "TRLSequenceLosses"), "trl_advantages": (10, "TRLAdvantages"),
+    "verl_losses": (22, "VerlPolicyLosses"), "verl_advantages": (12, "VerlAdvantages"), "verl_misc": (4, "VerlMisc"),
+    "verl_rollout_correction": (4, "VerlRolloutCorrection"), "preference": (8, "Preference"), "head_losses": (4, "Heads"),
 }
 
 
