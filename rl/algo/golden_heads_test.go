@@ -76,7 +76,9 @@ func headLoss(t *testing.T, f *goldenFile, g *golden) {
 		h.only(t, "beta", 0.05) // that of the recipe, whose text is held against the case
 		var recipe struct {
 			Stage []struct {
-				Learn struct{ Prm struct{ Algorithm struct{ S, Loss string } } }
+				Learn struct {
+					Prm struct{ Algorithm struct{ S, Loss string } }
+				}
 			}
 		}
 		if _, err := toml.DecodeFile("../recipe/presets/steps/prime.toml", &recipe); err != nil {
