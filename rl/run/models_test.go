@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
@@ -675,8 +676,8 @@ penalty = "0.05*square(logp - teacher)/2"
 }
 
 // TestFolderScores: a model of a folder says the bits that rlzero score says of the same tokens, at
-// the temperature of the stage, in whatever company. Its files are in the receipt, and a run goes on
-// only while they are what they were.
+// the temperature of the stage, in whatever company, on every device and in every storage. Its files are in the
+// receipt, and a run goes on only while they are what they were.
 func TestFolderScores(t *testing.T) {
 	dev := mostly(t)
 	from := t.TempDir()
@@ -684,22 +685,61 @@ func TestFolderScores(t *testing.T) {
 	found, err := store.FindModel(from, "")
 	must(t, err)
 	folder := copyRun(t, found.Dir)
+	devices, dtypes := []gpu.Device{dev}, []string{"f32"}
+	if !testing.Short() {
+		devices, dtypes = gputest.Devices(t), []string{"f32", "bf16", "q8_0"}
+	}
+	for _, on := range devices {
+		said := map[string][][]float64{}
+		for _, dtype := range dtypes {
+			t.Run(gputest.Name(on)+" "+dtype, func(t *testing.T) { said[dtype] = scores(t, on, folder, dtype) })
+			if dtype != "f32" && slices.EqualFunc(said[dtype], said["f32"], slices.Equal) {
+				t.Errorf("in %s it says what it says in f32", dtype)
+			}
+		}
+	}
 	dir := t.TempDir()
 	must(t, trainText(t, dev, dir, fromFolder(folder), false))
 
-	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	text, err := os.ReadFile(filepath.Join(dir, receipt.File))
 	must(t, err)
-	c, err := cast.Open(r, "", dev)
+	weights, err := os.ReadFile(filepath.Join(folder, "model.safetensors"))
 	must(t, err)
-	defer c.Close()
+	if !strings.Contains(string(text), `"teacher"`) || !strings.Contains(string(text), receipt.Sum(weights)) {
+		t.Errorf("the receipt lacks the teacher: %s", text)
+	}
+	weights[len(weights)-1] ^= 1
+	must(t, os.WriteFile(filepath.Join(folder, "model.safetensors"), weights, 0o644))
+	err = trainText(t, dev, dir, fromFolder(folder), true)
+	if want := "models.teacher.path: " + folder + " has changed since run " + dir + " began"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// scores are what a model of a folder says on a device, its matrices stored so, of the tokens of a few views: alone, among
+// others and as rlzero score says it.
+func scores(t *testing.T, dev gpu.Device, folder, dtype string) [][]float64 {
 	ids := []int{4, 7, 3, 9, 12, 5, 2, 8}
 	var views []rollout.View
 	for _, cut := range []int{8, 5, 7} {
 		views = append(views, rollout.View{IDs: append(slices.Clone(ids[:cut-1]), ids[cut%4]), Spans: []rollout.Span{{From: 3, To: cut}}, Temperature: 0.7})
 	}
+	stored := func(text string) string {
+		return strings.ReplaceAll(text, "path = '"+folder+"'", "path = '"+folder+"'\ndtype = \""+dtype+"\"")
+	}
+	opened := func(text string) *cast.Cast {
+		r, err := parsed(stored(text))
+		must(t, err)
+		c, err := cast.Open(r, "", dev)
+		must(t, err)
+		t.Cleanup(c.Close)
+		must(t, c.Begin(r, 1))
+		return c
+	}
+	c := opened(fromFolder(folder))
 	rows, err := c.Supply("teacher", views)
 	must(t, err)
-	model, err := cast.OpenModel(dev, folder, "", "", "")
+	model, err := cast.OpenModel(dev, folder, "", hf.Dtype(dtype), "")
 	must(t, err)
 	defer model.Close()
 	for i, v := range views {
@@ -715,12 +755,7 @@ func TestFolderScores(t *testing.T) {
 			}
 		}
 	}
-	beside, err := parsed("[models.again]\npath = '" + folder + "'\n[models.twin]\ncopy = \"policy\"\n" + strings.Replace(fromFolder(folder), "square(logp - teacher)/2", "square(logp - teacher)/2 + 0*(again + twin)", 1))
-	must(t, err)
-	all, err := cast.Open(beside, "", dev)
-	must(t, err)
-	defer all.Close()
-	must(t, all.Begin(beside, 1))
+	all := opened("[models.again]\npath = '" + folder + "'\n[models.twin]\ncopy = \"policy\"\n" + strings.Replace(fromFolder(folder), "square(logp - teacher)/2", "square(logp - teacher)/2 + 0*(again + twin)", 1))
 	for _, name := range []string{"twin", "again", "teacher", "twin", "teacher"} {
 		got, err := all.Supply(name, views)
 		must(t, err)
@@ -733,20 +768,7 @@ func TestFolderScores(t *testing.T) {
 	if !slices.Equal(alone[0], rows[1]) {
 		t.Errorf("%v alone and %v among others", alone[0], rows[1])
 	}
-
-	text, err := os.ReadFile(filepath.Join(dir, receipt.File))
-	must(t, err)
-	weights, err := os.ReadFile(filepath.Join(folder, "model.safetensors"))
-	must(t, err)
-	if !strings.Contains(string(text), `"teacher"`) || !strings.Contains(string(text), receipt.Sum(weights)) {
-		t.Errorf("the receipt lacks the teacher: %s", text)
-	}
-	weights[len(weights)-1] ^= 1
-	must(t, os.WriteFile(filepath.Join(folder, "model.safetensors"), weights, 0o644))
-	err = trainText(t, dev, dir, fromFolder(folder), true)
-	if want := "models.teacher.path: " + folder + " has changed since run " + dir + " began"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v\nwant %s", err, want)
-	}
+	return rows
 }
 
 // TestFolderFaults: a folder that cannot be asked is refused before a run begins, with the place in
