@@ -13,10 +13,13 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/panel"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/train"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
 )
@@ -189,15 +192,22 @@ func TestJudged(t *testing.T) {
 	for _, k := range c.Keepers() {
 		must(t, k.Load(last.Dir))
 	}
-	var groups []rollout.Group
+	var each, whole []rollout.Group // of a completion, and as they were drawn
 	for _, line := range linesOf(t, filepath.Join(dir, record.CompletionsFile)) {
-		if line["stage"] == "rl" {
-			groups = append(groups, rollout.Group{Problem: verify.Problem{Question: line["prompt"].(string)}, Paths: []rollout.Path{{Text: line["completion"].(string)}}})
+		if line["stage"] != "rl" {
+			continue
 		}
+		path := rollout.Path{Text: line["completion"].(string)}
+		each = append(each, rollout.Group{Problem: verify.Problem{Question: line["prompt"].(string)}, Paths: []rollout.Path{path}})
+		if line["sample"] == 0.0 {
+			whole = append(whole, rollout.Group{Problem: each[len(each)-1].Problem})
+		}
+		whole[len(whole)-1].Paths = append(whole[len(whole)-1].Paths, path)
 	}
 	for _, j := range loaded.Judges() {
+		groups := each
 		if j.Shows == judge.Pairs {
-			continue
+			groups = whole
 		}
 		together := &panel.Panel{Models: c.Judge, Seed: loaded.Seed}
 		all, err := together.Judge(t.Context(), j.Judge, groups)
@@ -207,13 +217,13 @@ func TestJudged(t *testing.T) {
 		if counts := together.Take(); counts.Cached != counts.Questions/2 || counts.Cached == 0 {
 			t.Errorf("%s: %+v", j.Name, counts)
 		}
-		for _, size := range []int{1, 7, 64} {
+		for _, size := range []int{1, 7, len(groups)} {
 			forgetful := &panel.Panel{Models: c.Judge, Seed: loaded.Seed, Off: true}
 			for from := 0; from < len(groups); from += size {
 				some, err := forgetful.Judge(t.Context(), j.Judge, groups[from:min(from+size, len(groups))])
 				must(t, err)
 				for i := range some {
-					if !sameVerdict(some[i][0], all[from+i][0]) || !sameVerdict(again[from+i][0], all[from+i][0]) {
+					if !slices.EqualFunc(some[i], all[from+i], sameVerdict) || !slices.EqualFunc(again[from+i], all[from+i], sameVerdict) || len(some[i]) != len(groups[from+i].Paths) {
 						t.Errorf("%s of %q: %v among %d, %v among all", j.Name, groups[from+i].Paths[0].Text, some[i], size, all[from+i])
 					}
 				}
@@ -222,6 +232,67 @@ func TestJudged(t *testing.T) {
 				t.Errorf("%s without a memory: %+v", j.Name, counts)
 			}
 		}
+	}
+}
+
+// TestTaskJudged: a judge of the task gives a completion the same verdict in rlzero eval as in training.
+func TestTaskJudged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model that ends its answers")
+	}
+	run, dev := t.TempDir(), tester(t)
+	trainIn(t, run, false, append(slices.Clone(quiet), "stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=10", "stage.rl.skip=true")...)
+	found, err := store.FindModel(run, "")
+	must(t, err)
+	start := found.Dir
+	file := filepath.Join(t.TempDir(), "recipe.toml")
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(file), "rows.jsonl"), sums(), 0o600))
+	must(t, os.WriteFile(file, fmt.Appendf(nil, `model.path = %[1]q
+[models.grader]
+path = %[1]q
+[task]
+data = "rows.jsonl"
+verifier = "judge"
+options = {model = "grader", source = "{question}{completion}", read = {1 = 1, 2 = 0}}
+max_prompt_tokens = 16
+eval_problems = 4
+[[stage]]
+kind = "rl"
+sampling.max_completion_tokens = 16
+`, start), 0o600))
+	m, err := cast.OpenModel(dev, start, "", "", "")
+	must(t, err)
+	defer m.Close()
+	report, err := eval.Model(t.Context(), m, eval.Options{Subject: eval.Subject{Task: file}, Problems: 4, N: 4, K: []int{1}, Params: rollout.Params{Temperature: 1, MaxTokens: 16}})
+	must(t, err)
+
+	r, err := recipe.Load(file, nil)
+	must(t, err)
+	o := opened(t, r)
+	c, err := cast.Open(r, start, dev)
+	must(t, err)
+	defer c.Close()
+	renderer, err := prompts.NewRenderer(c.Policy.Model.Tokenizer, c.Policy.Model.Config.EOS, resolve.Style(r))
+	must(t, err)
+	collector, err := train.NewCollector(o, c, renderer, nil)
+	must(t, err)
+	readings := map[float64]bool{}
+	for _, g := range report.Groups {
+		again := g
+		again.Paths = slices.Clone(g.Paths)
+		for i := range again.Paths {
+			again.Paths[i].Verdicts = nil
+		}
+		must(t, collector.Judge(t.Context(), []rollout.Group{again}))
+		for i, p := range again.Paths {
+			if now, want := p.Verdict(), g.Paths[i].Verdict(); !sameVerdict(now, want) || want.Verdict == verify.NotScored {
+				t.Errorf("%q: %+v in training, %+v in rlzero eval", p.Text, now, want)
+			}
+			readings[p.Verdict().Score] = true
+		}
+	}
+	if len(report.Groups) != 4 || len(readings) < 6 {
+		t.Errorf("%d problems, with readings %v", len(report.Groups), readings)
 	}
 }
 
