@@ -115,23 +115,29 @@ func TestKill(t *testing.T) {
 		}
 		killed(t, made, max(1, kills/4), rng, want, length)
 	})
-	t.Run("learners", func(t *testing.T) { // a reward model and a model of log-probs learn beside the policy, the policy by a second loss, and an earlier policy writes verdicts
+	t.Run("learners", func(t *testing.T) { // a reward model and a model of log-probs learn beside the policy, the policy by a second loss, an average follows it, and an earlier policy writes verdicts
 		co := program
-		co.sets = []string{`models={rm = {copy = "policy", head = true}, prm = {copy = "policy"}, past = {copy = "policy", renew = 4}}`,
+		co.sets = []string{`models={rm = {copy = "policy", head = true}, prm = {copy = "policy"}, past = {copy = "policy", renew = 4}, slow = {copy = "policy", follow = 0.5}}`,
 			"stage.rl.reward=task + 0.1*rm + 0.1*default(says, 0)", "stage.rl.truth=task", "stage.rl.lag=1",
 			`stage.rl.verifier=[{name = "says", verifier = "judge", options = {model = "past", source = "{question}{completion}", read = "[0-9]", between = [0, 9], votes = 2, temperature = 1.0, max_tokens = 6}}]`,
-			"stage.rl.algorithm.weight=tis", "stage.rl.algorithm.penalty=0.01*square(logp - prm)",
+			"stage.rl.algorithm.weight=tis", "stage.rl.algorithm.penalty=0.01*square(logp - prm) + 0.01*square(logp - slow)", `stage.rl.algorithm.metrics={"my/behind" = "step_token_mean(square(old - slow))"}`,
 			`stage.rl.learn={rm = {algorithm = {preset = "bradley_terry", pair = "scored_group"}, reward = "truth", optimizer = {rule = "amsgrad", lr = 1e-3}, every = 2},
 			prm = {first = true, algorithm = {preset = "", state = {seen = {start = 0, next = "seen + 1"}}, loss = "seq_mean(-(1 + 0*seen)*right(task)*log_sigmoid(sum(logp - ref)))"}, optimizer = {lr = 1e-3}},
 			policy = {kind = "sft", weight = 0.1, batch_size = 4}}`}
 		want, length := co.undisturbed(t)
-		for _, has := range []string{`"rm/loss"`, `"prm/loss"`, `"second/loss"`} {
+		for _, has := range []string{`"rm/loss"`, `"prm/loss"`, `"second/loss"`, `"my/behind"`} {
 			if !strings.Contains(want["metrics.jsonl"], has) {
 				t.Fatalf("no %s is measured", has)
 			}
 		}
-		if n := readings(want); n < 100 {
-			t.Fatalf("%d answers can be read", n)
+		averages := map[string]bool{} // of different steps
+		for name, data := range want {
+			if strings.HasSuffix(name, "/models/slow.safetensors") {
+				averages[data] = true
+			}
+		}
+		if n := readings(want); n < 100 || len(averages) < 5 {
+			t.Fatalf("%d answers can be read, and %d checkpoints have other averages", n, len(averages))
 		}
 		killed(t, co, max(1, kills/4), rng, want, length)
 	})
@@ -157,19 +163,46 @@ func TestKill(t *testing.T) {
 		killed(t, calls, max(1, kills/4), rng, want, length)
 	})
 	t.Run("endpoint", func(t *testing.T) { // a judge that another process serves
-		server := program.run(t, "serve", chatting(t, want, "checkpoints/step-000072"), "--listen", "127.0.0.1:0")
-		address := regexp.MustCompile(`http://(127\.0\.0\.1:[0-9]+)`)
-		if !server.until(func() bool { return address.MatchString(server.shown()) }) {
-			t.Fatal(server.shown())
-		}
+		_, address := program.serves(t, chatting(t, want, "checkpoints/step-000072"), "127.0.0.1:0")
 		judged := program
-		judged.sets = []string{`models={far = {url = "` + address.FindStringSubmatch(server.shown())[1] + `"}}`, "stage.rl.reward=random + default(good, 0)", "stage.rl.truth=task", "stage.rl.group_size=4", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis",
+		judged.sets = []string{`models={far = {url = "` + address + `"}}`, "stage.rl.reward=random + default(good, 0)", "stage.rl.truth=task", "stage.rl.group_size=4", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis",
 			`stage.rl.verifier=[{name = "good", verifier = "judge", options = {model = "far", source = "{question} {completion}", read = "[0-9]", between = [0, 9], votes = 2, temperature = 1.0, max_tokens = 6, context = 400}}]`}
 		want, length := judged.undisturbed(t)
 		if n, read := strings.Count(want["calls.jsonl"], "\n"), readings(want); n < 100 || strings.Contains(want["calls.jsonl"], `"fault"`) || read < 100 {
 			t.Fatalf("%d answers, %d can be read:\n%.2000s", n, read, want["calls.jsonl"])
 		}
 		killed(t, judged, max(1, kills/4), rng, want, length)
+	})
+	t.Run("endpoint that dies", func(t *testing.T) { // in the middle of a run, which goes on once there is another one
+		taught := program // whose answers have a digit, so that none is unread, and any that is missing stops a step
+		taught.sets = []string{"stage.warm-up.hold_steps=400", "stage.warm-up.checkpoint_every=0", "stage.rl.skip=true"}
+		judging, _ := taught.undisturbed(t)
+		folder := chatting(t, judging, "checkpoints/step-000420")
+		if err := os.WriteFile(filepath.Join(folder, "chat_template.jinja"), []byte("{% for m in messages %}{{ m.content.split(' ')[-4:] | join(' ') }}{% endfor %}"), 0o600); err != nil { // it is shown the question alone, as it was taught
+			t.Fatal(err)
+		}
+		server, address := program.serves(t, folder, "127.0.0.1:0")
+		judged := program
+		judged.sets = []string{`models={far = {url = "` + address + `"}}`, "stage.rl.reward=random + good", "stage.rl.truth=task", "stage.rl.group_size=4", "stage.rl.max_not_scored=0",
+			`stage.rl.verifier=[{name = "good", verifier = "judge", options = {model = "far", source = "{completion} {question}", read = "[0-9]", between = [0, 9], max_tokens = 40, context = 400}}]`}
+		want, _ := judged.undisturbed(t)
+		dir := filepath.Join(t.TempDir(), "stopped")
+		p := judged.start(t, dir)
+		calls := func() int {
+			text, _ := os.ReadFile(filepath.Join(dir, "calls.jsonl"))
+			return bytes.Count(text, []byte("\n"))
+		}
+		p.until(func() bool { return calls() > strings.Count(want["calls.jsonl"], "\n")/2 })
+		server.cmd.Process.Kill()
+		server.wait()
+		if code := p.wait(); code != 1 || !strings.Contains(p.shown(), address+" cannot be asked: ") || !strings.Contains(p.shown(), "if the server of far is gone, start it again at "+address+" and continue with --resume") {
+			t.Fatalf("exit code %d:\n%s", code, p.shown())
+		}
+		program.serves(t, folder, address)
+		if p = judged.start(t, dir); p.wait() != 0 {
+			t.Fatal(p.shown())
+		}
+		sameButOneCheckpoint(t, filesOf(t, dir), want)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		dir, p := program.interrupted(t, rng, length/2)
@@ -180,17 +213,32 @@ func TestKill(t *testing.T) {
 		} else if p = program.run(t, args...); p.wait() != 0 {
 			t.Fatalf("rlzero %s:\n%s", command, p.shown())
 		}
-		got := filesOf(t, dir)
-		// The checkpoint of the step at which it was interrupted is one more.
-		maps.DeleteFunc(got, func(name, _ string) bool {
-			_, known := want[name]
-			return !known && strings.HasPrefix(name, "checkpoints/")
-		})
-		got["receipt.json"] = withCheckpoints(t, got["receipt.json"], got)
-		want := maps.Clone(want)
-		want["receipt.json"] = withCheckpoints(t, want["receipt.json"], want)
-		sameFiles(t, got, want)
+		sameButOneCheckpoint(t, filesOf(t, dir), want)
 	})
+}
+
+// sameButOneCheckpoint is sameFiles of a run that stopped somewhere: the checkpoint of that step is one more.
+func sameButOneCheckpoint(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	maps.DeleteFunc(got, func(name, _ string) bool {
+		_, known := want[name]
+		return !known && strings.HasPrefix(name, "checkpoints/")
+	})
+	got["receipt.json"] = withCheckpoints(t, got["receipt.json"], got)
+	want = maps.Clone(want)
+	want["receipt.json"] = withCheckpoints(t, want["receipt.json"], want)
+	sameFiles(t, got, want)
+}
+
+// serves starts a server of a model, and returns its address too.
+func (pr program) serves(t *testing.T, folder, listen string) (server *process, address string) {
+	t.Helper()
+	server = pr.run(t, "serve", folder, "--listen", listen)
+	shown := regexp.MustCompile(`http://(127\.0\.0\.1:[0-9]+)`)
+	if !server.until(func() bool { return shown.MatchString(server.shown()) }) {
+		t.Fatal(server.shown())
+	}
+	return server, shown.FindStringSubmatch(server.shown())[1]
 }
 
 // chatting is a folder with the model of a checkpoint, to which the text of a message is the prompt.

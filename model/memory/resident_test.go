@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/learn"
@@ -45,9 +46,13 @@ func workloads() []workload {
 	sampled := memory.Use{Positions: 80, TrainRows: 320, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Members: []memory.Member{{Kind: memory.Reference}}, Engine: &sample.Options{Sequences: 16, Context: 80}}
 	shared := sampled
 	shared.Shared = true
+	leaving := shared
+	leaving.TrainRows = 640
+	leaving.Members = []memory.Member{{Kind: memory.Folder, Name: "judge", Config: shapeOf("qwen2", 512, 8, 8, 2, 2048, 16384, hf.BF16), Leaves: true, Engine: &sample.Options{Sequences: 16, Context: 80}}}
 	return []workload{
 		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), sampled, 0, false},
 		{"adapter, in phases", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), shared, 0, false},
+		{"judge that leaves", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), leaving, 0, false},
 		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 0, false},
 		{"learner beside", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256,
 			Members: []memory.Member{{Kind: memory.Average, Learns: &memory.Learning{Optimizes: []learn.Rule{learn.AMSGrad}, ValueHead: true}}}}, 0, false},
@@ -62,6 +67,10 @@ func workloads() []workload {
 // residentCase names the workload that the test's own process does when it is started
 // again: the peak of a process is of all that it has done.
 const residentCase = "RLZERO_RESIDENT_CASE"
+
+// residentFolder names the folder of the workload's model of a folder, if it has one: its own process would count what
+// writing it takes.
+const residentFolder = "RLZERO_RESIDENT_FOLDER"
 
 // resident is what such a process reports, bytes.
 type resident struct {
@@ -103,8 +112,23 @@ func TestResident(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			folder := ""
+			for i, m := range w.use.Members {
+				if m.Kind != memory.Folder {
+					continue
+				}
+				cfg := m.Config
+				cfg.Dtype = hf.F32
+				folder = written(t, refdev.New(), cfg, 8)
+				stays := w.use
+				stays.Members = slices.Clone(stays.Members)
+				stays.Members[i].Leaves = false
+				if all, err := memory.Plan(w.config, caps, stays); err != nil || all.Total()-plan.Total() < plan.Total()/20+32<<20 {
+					t.Errorf("that the model leaves saves less than the test tells apart: %d MiB are planned where it stays, %d where it leaves, %v", all.Total()>>20, plan.Total()>>20, err)
+				}
+			}
 			cmd := exec.Command(os.Args[0], "-test.run=^TestResident$", "-test.timeout=60m")
-			cmd.Env = append(os.Environ(), residentCase+"="+w.name, "GOGC=100", "RLZERO_DEVICE="+caps.ID, "RLZERO_TIER="+string(caps.Tier))
+			cmd.Env = append(os.Environ(), residentCase+"="+w.name, residentFolder+"="+folder, "GOGC=100", "RLZERO_DEVICE="+caps.ID, "RLZERO_TIER="+string(caps.Tier))
 			out, err := cmd.Output()
 			var r resident
 			line, _, _ := strings.Cut(string(out), "\n")
@@ -204,6 +228,8 @@ func (w workload) run(dev gpu.Device) error {
 	for _, member := range w.use.Members {
 		if by := member.Learns; member.Kind == memory.Novice {
 			err = apart(dev, member, w.use, scratch, seqs)
+		} else if member.Kind == memory.Folder {
+			err = judges(dev, member, w.use, scratch, tr, seqs)
 		} else if by != nil {
 			err = besides(m, tr, *by, w.use.TrainRows, seqs)
 		} else {
@@ -256,6 +282,38 @@ func apart(dev gpu.Device, member memory.Member, use memory.Use, scratch *model.
 		return err
 	}
 	return step(tr, member.Learns.Optimizes[0], seqs)
+}
+
+// judges does what a judge of a folder does, which scores and writes, before and after an update of the policy in another
+// phase. It stays open, as it does in a run.
+func judges(dev gpu.Device, member memory.Member, use memory.Use, scratch *model.Scratch, tr *learn.Trainer, seqs []seq.Sequence) error {
+	whole := scratch.Phase(member.Name)
+	m, err := model.Load(dev, os.Getenv(residentFolder), model.LoadOptions{Positions: use.Positions, Dtype: member.Config.Dtype, Frozen: true, Phase: whole})
+	if err != nil {
+		return err
+	}
+	sc, err := m.NewScorerIn(whole.Part(memory.Reading(member.Name)), use.TrainRows)
+	if err != nil {
+		return err
+	}
+	o := *member.Engine
+	o.Phase = whole.Part(memory.Writing(member.Name))
+	e, err := sample.NewEngine(m, o)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if _, err := sc.Score(seqs); err != nil {
+			return err
+		}
+		if _, err := e.GenerateAll(context.Background(), []sample.Request{{Prompt: seqs[0].IDs[:16], N: 2, MaxTokens: 4, Sampling: sample.Settings{Temperature: 1, Seed: 1}}}); err != nil {
+			return err
+		}
+		if err := step(tr, "", seqs); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // step is an update by a rule.

@@ -254,6 +254,11 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	if len(r.parts.Recipe.Judges()) > 0 {
 		err = hint.With(err, "if it is a judge, rlzero judge %s --failed shows answers that cannot be read", terminal.ShellWord(r.folder.Dir()))
 	}
+	for _, name := range r.parts.Recipe.ModelNames() {
+		if m := r.parts.Recipe.Models[name]; m.URL != "" {
+			err = hint.With(err, "if the server of %s is gone, start it again at %s and continue with --resume", name, m.Address())
+		}
+	}
 	return hint.With(err, "%s", again)
 }
 
