@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
@@ -36,7 +38,8 @@ type Making struct {
 	Where string `toml:"where"`
 
 	// columns of the row, each a text with names in braces, such as {prompt = "{question}", completion =
-	// "{completion}"}. Names: question, answer and row.NAME of the problem; completion; best and worst of a
+	// "{completion}"}, or a list of such texts or of tables of them, such as rubric = [{ask = "names
+	// {row.year}", points = 2}], which a judge with shows = "items" reads. Names: question, answer and row.NAME of the problem; completion; best and worst of a
 	// pair; extracted, the answer that the task's verifier found in a completion; task.reason, the reason of
 	// its verdict, and NAME.reason, that of a verifier of the stage, such as a text that a script writes;
 	// said, what by has written; said.extracted, what check found in that: its answer, or that of a problem. Any
@@ -95,12 +98,32 @@ type Slot struct {
 	Verdict int // whose reason it is, counted from 1: that of the task, and of the stage's verifiers; 0: of none
 }
 
+// Column is the template of a column of a row: that of a text, of a list, of a table, or a number.
+type Column struct {
+	Text   []Slot
+	List   []Column
+	Table  map[string]Column
+	Number any // int64 or float64; nil: it is none
+}
+
+// slots are those of all texts in a column.
+func (c Column) slots() []Slot {
+	out := slices.Clone(c.Text)
+	for _, inner := range c.List {
+		out = append(out, inner.slots()...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Table)) {
+		out = append(out, c.Table[name].slots()...)
+	}
+	return out
+}
+
 // Made is a [[stage.make]] whose formulas and templates were read.
 type Made struct {
 	Making
 	When    *formula.Program  // of the condition, its part Part; nil: it always holds
 	Part    string            //
-	Columns map[string][]Slot // of the row
+	Columns map[string]Column // of the row
 	Asked   []Slot            // of say; nil: nothing is said
 	Level   formula.Level     // of what a row is made of
 }
@@ -182,6 +205,59 @@ func (r *Recipe) Makes(st *Stage, column string) (some, all bool) {
 	return some, all
 }
 
+// Likenesses are rows as stages make them that a stage draws, one for each [[stage.make]], with ? in place of what is
+// not known before; open is a column that is a list then, if a template of one name stands for it.
+func (r *Recipe) Likenesses(st *Stage, open string) []verify.Problem {
+	var like func(value any) any
+	like = func(value any) any {
+		switch v := value.(type) {
+		case []any:
+			list := make([]any, len(v))
+			for i, entry := range v {
+				list[i] = like(entry)
+			}
+			return list
+		case map[string]any:
+			table := map[string]any{}
+			for name, member := range v {
+				table[name] = like(member)
+			}
+			return table
+		case string:
+			return "?"
+		}
+		return value
+	}
+	var out []verify.Problem
+	for _, source := range st.Sources {
+		for i := range r.Stages {
+			for _, m := range r.Stages[i].Make {
+				if m.Rows != source.Rows || r.Stages[i].Skip {
+					continue
+				}
+				row := verify.Problem{ID: m.Rows, Metadata: map[string]json.RawMessage{}}
+				for name, template := range m.Row {
+					value := like(template)
+					if text, is := template.(string); is && name == open && strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
+						value = []any{"?"}
+					}
+					switch raw, err := json.Marshal(value); {
+					case err != nil: // no part of it fails
+					case name == "question" || name == "prompt":
+						row.Question = "?"
+					case name == "answer":
+						row.Answer = "?"
+					default:
+						row.Metadata[name] = raw
+					}
+				}
+				out = append(out, row)
+			}
+		}
+	}
+	return out
+}
+
 // shareError bounds what the sum of shares, which are decimal fractions, loses to rounding: 2^-52 for each of a
 // million of them.
 const shareError = 1e-9
@@ -191,7 +267,7 @@ func (s *Stage) Makes() ([]Made, error) {
 	var out []Made
 	var faults []error
 	for k := range s.Make {
-		m := Made{Making: s.Make[k], Part: makePart(k, "where"), Columns: map[string][]Slot{}, Level: formula.Group}
+		m := Made{Making: s.Make[k], Part: makePart(k, "where"), Columns: map[string]Column{}, Level: formula.Group}
 		if m.Each == "completion" {
 			m.Level = formula.Completion
 		}
@@ -207,8 +283,7 @@ func (s *Stage) Makes() ([]Made, error) {
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(m.Row)) {
-			text, _ := m.Row[name].(string)
-			if m.Columns[name], err = s.slots(&m, makePart(k, "row/"+name), text); err != nil {
+			if m.Columns[name], err = s.column(&m, makePart(k, "row/"+name), m.Row[name]); err != nil {
 				faults = append(faults, err)
 			}
 		}
@@ -230,7 +305,7 @@ func (m *Made) each(do func(program *formula.Program, part string)) {
 	}
 	all := slices.Clone(m.Asked)
 	for _, name := range slices.Sorted(maps.Keys(m.Columns)) {
-		all = append(all, m.Columns[name]...)
+		all = append(all, m.Columns[name].slots()...)
 	}
 	for _, slot := range all {
 		if slot.Program != nil {
@@ -247,11 +322,38 @@ func (s *Stage) drawn(part, text string, level formula.Level, condition bool) (*
 	return s.method().Drawn(part, text, level, condition, s.facts())
 }
 
+// column reads the template of a column.
+func (s *Stage) column(m *Made, part string, value any) (c Column, err error) {
+	var faults []error
+	inner := func(name string, value any) Column {
+		c, err := s.column(m, part+"/"+name, value)
+		faults = append(faults, err)
+		return c
+	}
+	switch v := value.(type) {
+	case string:
+		c.Text, err = s.slots(m, part, v)
+		return c, err
+	case []any:
+		for i, entry := range v {
+			c.List = append(c.List, inner(strconv.Itoa(i), entry))
+		}
+	case map[string]any:
+		c.Table = map[string]Column{}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			c.Table[name] = inner(name, v[name])
+		}
+	default:
+		c.Number = value
+	}
+	return c, errors.Join(faults...)
+}
+
 // slots reads a template.
 func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
 	pieces, err := braces.Parse(text, "name")
 	if err != nil {
-		return nil, &formula.Error{Part: part, Text: err.Error()}
+		return nil, &formula.Error{Part: part + "/0", Text: err.Error()}
 	}
 	var out []Slot
 	for i, p := range pieces {
@@ -268,7 +370,7 @@ func (s *Stage) slots(m *Made, part, text string) ([]Slot, error) {
 				why = "is of what by answers to say"
 			}
 			if why != "" {
-				return nil, &formula.Error{Part: part, Line: 1, Column: p.At, Text: p.Text + " " + why}
+				return nil, &formula.Error{Part: part + "/" + strconv.Itoa(i), Line: 1, Column: p.At, Text: p.Text + " " + why}
 			}
 		default:
 			slot.Part = part + "/" + strconv.Itoa(i)
@@ -312,8 +414,21 @@ func (s *Stage) madeFormulas() map[string]string {
 		if m := &s.Make[k]; m.Where != "" {
 			all[makePart(k, "where")] = m.Where
 		}
-		add := func(part string, value any) {
-			text, _ := value.(string)
+		var add func(part string, value any)
+		add = func(part string, value any) {
+			text := ""
+			switch v := value.(type) {
+			case string:
+				text = v
+			case []any:
+				for i, entry := range v {
+					add(part+"/"+strconv.Itoa(i), entry)
+				}
+			case map[string]any:
+				for name, member := range v {
+					add(part+"/"+name, member)
+				}
+			}
 			pieces, _ := braces.Parse(text, "name") // what is wrong is told where the stage is read
 			for i, p := range pieces {
 				if _, named := slotNames[p.Text]; p.Braced && !named && s.reasoner(p.Text) == 0 && !plainMember.MatchString(p.Text) {
@@ -482,17 +597,14 @@ func (d decoder) makes(s *Stage, m *Making, r *Recipe, at settings.Path) {
 	}
 	asks := false
 	for _, name := range slices.Sorted(maps.Keys(m.Row)) {
-		text, ok := m.Row[name].(string)
 		p := at.With("row").With(name)
 		switch asks = asks || name == "question" || name == "prompt"; {
-		case !ok:
-			d.WrongType(p, m.Row[name], "a text with names in braces")
-		case strings.TrimSpace(text) == "":
-			d.Fail(p, "%s is empty, and so would be the column of every row; accepted: a text with names in braces, such as \"{question}\"", d.Name(p))
 		case record.Says(name):
 			d.Fail(p, "%s: every row has %s already, which says where it comes from; accepted: another name, such as its_%s", d.Name(p), name, name)
 		case !modelName.MatchString(name):
 			d.Fail(p, "%s: the name of a column is not accepted; accepted: lower-case letters, digits and _", d.Name(p))
+		default:
+			d.columned(m.Row[name], p)
 		}
 	}
 	switch {
@@ -509,6 +621,41 @@ func (d decoder) makes(s *Stage, m *Making, r *Recipe, at settings.Path) {
 	}
 	if m.By != "" {
 		d.writes(s, m, r, at)
+	}
+}
+
+// columned checks the template of a column: a text, or a list of texts or of tables of texts and numbers.
+func (d decoder) columned(value any, p settings.Path) {
+	text := func(p settings.Path, value any, accepted string) {
+		switch v, ok := value.(string); {
+		case !ok:
+			d.WrongType(p, value, accepted)
+		case strings.TrimSpace(v) == "":
+			d.Fail(p, "%s is empty, and so would be the column of every row; accepted: a text with names in braces, such as \"{question}\"", d.Name(p))
+		}
+	}
+	list, is := value.([]any)
+	if !is {
+		text(p, value, "a text with names in braces, or a list of them")
+		return
+	}
+	if len(list) == 0 {
+		d.Fail(p, "%s is an empty list; accepted: a list of texts with names in braces, or of tables of them", d.Name(p))
+	}
+	for i, entry := range list {
+		p := p.With(strconv.Itoa(i))
+		table, is := entry.(map[string]any)
+		if !is {
+			text(p, entry, "a text with names in braces, or a table of them")
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			switch table[name].(type) {
+			case int64, float64:
+			default:
+				text(p.With(name), table[name], "a text with names in braces, or a number")
+			}
+		}
 	}
 }
 

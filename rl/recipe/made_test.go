@@ -49,10 +49,10 @@ func TestMaking(t *testing.T) {
 	if level, condition, _ := m.When.Level(m.Part); m.Level != formula.Group || level > formula.Group || !condition {
 		t.Errorf("where is at level %v of %v", level, m.Level)
 	}
-	if share := m.Columns["share"]; len(share) != 1 || share[0].Program == nil {
+	if share := m.Columns["share"].Text; len(share) != 1 || share[0].Program == nil {
 		t.Errorf("share is %+v", share)
 	}
-	if best := m.Columns["chosen"]; len(best) != 1 || !best[0].Braced || best[0].Program != nil {
+	if best := m.Columns["chosen"].Text; len(best) != 1 || !best[0].Braced || best[0].Program != nil {
 		t.Errorf("chosen is %+v", best)
 	}
 	if reads, err := st.Reads(); err != nil || !slices.Contains(reads, "task") {
@@ -103,6 +103,13 @@ func TestMakingErrors(t *testing.T) {
 		{`{group_mean(task)}`, `{1 + logp}`, `stage.pairs.make.0.row.share: column 2: it is evaluated after sampling, and cannot read values of an update`},
 		{`where = "group_std(task) > 0"`, `where = "group_std(task)"`, `mine.toml:14:1: stage.pairs.make.0.where: a number where a condition is wanted`},
 		{`where = "group_std(task) > 0"`, `where = "wrong(task)"`, `mine.toml:14:1: stage.pairs.make.0.where: one value for each completion where one for each group is wanted`},
+		{`share = "{group_mean(task)}"`, `share = []`, `mine.toml:15:72: stage.pairs.make.0.row.share is an empty list; accepted: a list of texts`},
+		{`share = "{group_mean(task)}"`, `share = ["{best}", 1]`, `stage.pairs.make.0.row.share.1 = 1 is a whole number; accepted: a text with names in braces, or a table of them`},
+		{`share = "{group_mean(task)}"`, `share = [{ask = true}]`, `stage.pairs.make.0.row.share.0.ask = true is a boolean; accepted: a text with names in braces, or a number`},
+		{`share = "{group_mean(task)}"`, `share = [{ask = "x"}, {ask = " "}]`, `stage.pairs.make.0.row.share.1.ask is empty, and so would be`},
+		{`share = "{group_mean(task)}"`, `share = ["x", "{said}"]`, `stage.pairs.make.0.row.share.1: column 2: said goes with by`},
+		{`share = "{group_mean(task)}"`, `share = ["x", "{bst}"]`, `stage.pairs.make.0.row.share.1: column 2: unknown name bst`},
+		{`share = "{group_mean(task)}"`, `share = [{ask = "x{task}", points = 2}]`, `stage.pairs.make.0.row.share.0.ask: column 3: one value for each completion where one for each group is wanted`},
 		{`prompt = "{question}", `, ``, `mine.toml:15:1: stage.pairs.make.0.row has no prompt, which every row has`},
 		{`share = "{group_mean(task)}"`, `share = 1`, `mine.toml:15:72: stage.pairs.make.0.row.share = 1 is a whole number; accepted: a text with names in braces`},
 		{`share = "`, `by-line = "`, `stage.pairs.make.0.row.by-line: the name of a column is not accepted`},

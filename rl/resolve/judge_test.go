@@ -72,3 +72,39 @@ func TestJudgedRows(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgedMadeRows: of made rows the tables that make them say whether a judge can be asked about them.
+func TestJudgedMadeRows(t *testing.T) {
+	const made = `base = "chain-sum-tiny"
+models.reader = {copy = "policy"}
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rows"
+kind = "make"
+make = [{rows = "asked", row = {question = "{question}", answer = "{answer}", level = "{tokens}", rubric = [{ask = "is {answer}", points = 2}]}}]
+[[stage]]
+name = "rl"
+reward = "good"
+source = [{rows = "asked"}]
+verifier = [{name = "good", verifier = "judge", options = {model = "reader", shows = "items", items = "rubric", source = "{row.level} {completion}{item}", read = {1 = 1, 0 = 0}}}]
+`
+	for _, c := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{`[{ask = "is {answer}", points = 2}]`, `"{row.terms}"`, ""},
+		{`[{ask = "is {answer}", points = 2}]`, `"is {answer}"`, `verifier good cannot be asked about the made rows asked: rubric of the row is "?"; accepted: a list of 1 to 64 texts`},
+		{`points = 2}]`, `points = 0}]`, `entry 1 of rubric is {"ask":"?","points":0}`},
+		{`rubric = [`, `rubrics = [`, "verifier good cannot be asked about the made rows asked: the row has no rubric"},
+		{`level =`, `levels =`, "the prompt reads {row.level}, and beside question and answer the row has levels, rubric"},
+		{`{rows = "asked"}]`, `{rows = "asked", share = 0.5}]`, "verifier good cannot be asked about 48 rows"},
+	} {
+		path := filepath.Join(t.TempDir(), "r.toml")
+		if err := os.WriteFile(path, []byte(strings.Replace(made, c.old, c.new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := load(path)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "stage.rl.verifier.good.options")) {
+			t.Errorf("%s: %v, want %q", c.new, err, c.want)
+		}
+	}
+}

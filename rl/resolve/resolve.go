@@ -103,7 +103,7 @@ func open(r *recipe.Recipe, again bool, tell func(command string)) (opened *Open
 }
 
 // answerable refuses rows about which a judge of a stage cannot be asked, since they lack what its prompt
-// names. Of a task whose problems are drawn it looks at the first ones.
+// names. Of a task whose problems are drawn it looks at the first ones, and of made rows at what their stages say.
 func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) {
 	rows, _ := source.Rows()
 	if r.Task.Settings != nil {
@@ -123,8 +123,14 @@ func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) 
 				continue
 			}
 			lack, first := 0, error(nil)
-			for _, row := range rows {
+			items, _ := st.Verifiers[k].Options["items"].(string)
+			for _, row := range r.Likenesses(st, items) {
 				if err := verify.Check(v, row); err != nil {
+					faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.options", i, k), "verifier %s cannot be asked about the made rows %s: %w", st.Verifiers[k].Name, row.ID, err)
+				}
+			}
+			for _, row := range rows {
+				if err := verify.Check(v, row); err != nil && !st.OfRows() {
 					if lack++; first == nil {
 						first = fmt.Errorf("%s: %w", placeOf(row), err)
 					}

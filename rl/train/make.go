@@ -414,7 +414,7 @@ func (b *batchOfRows) line(o *origin) (record.Made, error) {
 			break
 		}
 		var err error
-		if line.Row[name], err = b.fill(how.Columns[name], o); err != nil {
+		if line.Row[name], err = b.cell(how.Columns[name], o); err != nil {
 			return line, err
 		}
 	}
@@ -423,6 +423,36 @@ func (b *batchOfRows) line(o *origin) (record.Made, error) {
 
 // writtenBy is the policy after a number of updates, as a row says it.
 func writtenBy(version int) string { return fmt.Sprintf("%s@%d", recipe.PolicyModel, version) }
+
+// cell is the value of a column.
+func (b *batchOfRows) cell(c recipe.Column, o *origin) (raw json.RawMessage, err error) {
+	inner := func(c recipe.Column) (value json.RawMessage) {
+		if err == nil {
+			value, err = b.cell(c, o)
+		}
+		if value == nil { // the origin lacks it
+			value = json.RawMessage("null")
+		}
+		return value
+	}
+	switch {
+	case c.List != nil:
+		var list []json.RawMessage
+		for _, entry := range c.List {
+			list = append(list, inner(entry))
+		}
+		return asJSON(list), err
+	case c.Table != nil:
+		table := map[string]json.RawMessage{}
+		for _, name := range slices.Sorted(maps.Keys(c.Table)) {
+			table[name] = inner(c.Table[name])
+		}
+		return asJSON(table), err
+	case c.Number != nil:
+		return asJSON(c.Number), nil
+	}
+	return b.fill(c.Text, o)
+}
 
 // fill is a template with what stands in braces: the value itself where that is all, else a text. Where
 // something is missing, the origin lacks it.
@@ -483,7 +513,7 @@ func (b *batchOfRows) value(slot recipe.Slot, o *origin) (json.RawMessage, error
 	return asJSON(o.Path().Text), nil // completion, or best
 }
 
-// asJSON is a text or a finite number as JSON, with <, > and & as they are.
+// asJSON is a text, a finite number, or a list or table of JSON as JSON, with <, > and & as they are.
 func asJSON(value any) json.RawMessage {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -138,8 +138,8 @@ func inJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// TestMaker: rows are made of completions, pairs and groups, with texts, values and numbers, and say where they
-// come from.
+// TestMaker: rows are made of completions, pairs and groups, with texts, values, numbers and lists, and say where they
+// come from; where an entry of a list lacks something there is no row.
 func TestMaker(t *testing.T) {
 	for _, c := range []struct{ made, want string }{
 		{`[{rows = "failed", where = "wrong(task)", row = {question = "{question}:{completion}!", answer = "{tokens}"}}]`,
@@ -156,12 +156,19 @@ func TestMaker(t *testing.T) {
 			`[{"id":"pairs/1","from":"a","group":0,"samples":[1,0],"by":"policy@3","seed":1,"row":{"chosen":"a1","prompt":"a","rejected":"a0","share":"0.6666666666666666/1"}}]`},
 		{`[{rows = "kept", each = "group", where = "group_max(task) == 1", row = {question = "{question}", answer = "{answer}", list = "{row.list}", in = "{{{row.list}}}", best = "{group_max(task) == 1}"}}]`,
 			`[{"id":"kept/1","from":"a","group":0,"by":"policy@3","seed":1,"row":{"answer":"b","best":1,"in":"{[1,2]}","list":[1,2],"question":"a"}}]`},
+		{`[{rows = "judged", each = "group", where = "group_max(task) == 1", row = {question = "{question}", rubric = ["is {answer}", {ask = "{row.list}", points = 2, less = 0.5}]}}]`,
+			`[{"id":"judged/1","from":"a","group":0,"by":"policy@3","seed":1,"row":{"question":"a","rubric":["is b",{"ask":[1,2],"less":0.5,"points":2}]}}]`},
 		{`[{rows = "read", where = "right(task)", row = {question = "{extracted}"}}]`,
 			`[{"id":"read/1","from":"a","group":0,"samples":[1],"by":"policy@3","seed":1,"row":{"question":"a1"}},` +
 				`{"id":"read/2","from":"a","group":0,"samples":[2],"by":"policy@3","seed":1,"row":{"question":"a2"}}]`},
 	} {
 		made, row, rows := madeOf(t, c.made, &scribe{})
 		name := made[0].Rows
+		if lacking := strings.Replace(c.made, "is {answer}", "is {row.none}", 1); lacking != c.made {
+			if made, row, _ := madeOf(t, lacking, &scribe{}); len(made) != 0 || row["made/left_out/"+name] != 1 {
+				t.Errorf("%s makes %s", lacking, inJSON(t, made))
+			}
+		}
 		if got := strings.ReplaceAll(inJSON(t, made), `"step":0,"stage":"","rows":"`+name+`",`, ""); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.made, got, c.want)
 		}
