@@ -32,6 +32,7 @@ const (
 	Opponent                        // who plays a seat of a problem's games
 	FreshPass                       // completions by which a curriculum sorts problems
 	Restart                         // turns of a completion whose context began anew
+	Entries                         // which entries of a list a second chance shows
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -41,7 +41,7 @@ func StaleFacts() []formula.Fact {
 		{Name: "replayed", Level: formula.Completion, Condition: true, Meaning: "its group is one of an earlier step, which was stored" + needs},
 		{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "a file has it; its old is start" + needs},
 		{Name: "hinted", Level: formula.Completion, Condition: true, Meaning: "it was sampled with a hint in its prompt, or after the beginning of a solution" + needs},
-		{Name: "hint_share", Level: formula.Completion, Meaning: "share of the solution that it was given; 1 with a hint, 0 without" + needs},
+		{Name: "hint_share", Level: formula.Completion, Meaning: "share of the solution that it was given, or of the entries that it was shown; 1 with another hint, 0 without" + needs},
 		{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled" + needs},
 	}
 }

@@ -55,13 +55,15 @@ type Table struct {
 }
 
 // NewTable holds what the frame itself tells ([Structure]): own, position, final,
-// tokens and group_size.
+// tokens, sample and group_size.
 func NewTable(f *Frame) *Table {
 	t := &Table{Frame: f, columns: map[string]Column{}, texts: map[string]Column{}}
 	own, position, final := make([]float64, f.size[Token]), make([]float64, f.size[Token]), make([]float64, f.size[Token])
-	tokens, size := make([]float64, f.size[Completion]), make([]float64, f.size[Group])
+	tokens, sample, size := make([]float64, f.size[Completion]), make([]float64, f.size[Completion]), make([]float64, f.size[Group])
 	for c := range f.size[Completion] {
-		size[f.up[Completion][Group][c]]++
+		group := f.up[Completion][Group][c]
+		sample[c] = size[group]
+		size[group]++
 		from, to := f.span(c, Token)
 		last := -1
 		for i := from; i < to; i++ {
@@ -79,6 +81,7 @@ func NewTable(f *Frame) *Table {
 		t.columns[name] = Column{Level: Token, V: v}
 	}
 	t.columns["tokens"] = Column{Level: Completion, V: tokens}
+	t.columns["sample"] = Column{Level: Completion, V: sample}
 	t.columns["group_size"] = Column{Level: Group, V: size}
 	return t
 }
@@ -87,6 +90,7 @@ func NewTable(f *Frame) *Table {
 func Structure() []Fact {
 	return []Fact{
 		{Name: "group_size", Level: Group, Meaning: "completions of the prompt"},
+		{Name: "sample", Level: Completion, Meaning: "which completion of the prompt it is, from 0"},
 		{Name: "tokens", Level: Completion, Unit: "tokens", Meaning: "length of the completion: the tokens that the policy wrote"},
 		{Name: "own", Level: Token, Condition: true, Meaning: "the policy wrote the token. Other tokens are left out of every sum unless its condition names own"},
 		{Name: "final", Level: Token, Condition: true, Meaning: "the last token of the completion that the policy wrote"},

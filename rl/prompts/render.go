@@ -200,6 +200,32 @@ func Filled(row verify.Problem, text string) (string, error) {
 	return b.String(), nil
 }
 
+// Lists are the lists of a row that a text names in braces, as the texts of their entries: a text itself, of a table
+// its member ask, and JSON of all others.
+func Lists(row verify.Problem, text string) (map[string][]string, error) {
+	pieces, err := braces.Parse(text, "column")
+	if err != nil {
+		return nil, err
+	}
+	lists := map[string][]string{}
+	for _, p := range pieces {
+		var entries []json.RawMessage
+		if !p.Braced || json.Unmarshal(row.Metadata[p.Text], &entries) != nil {
+			continue
+		}
+		lists[p.Text] = nil
+		for _, raw := range entries {
+			var asked struct{ Ask *string }
+			if json.Unmarshal(raw, &asked) == nil && asked.Ask != nil {
+				lists[p.Text] = append(lists[p.Text], *asked.Ask)
+			} else {
+				lists[p.Text] = append(lists[p.Text], textOf(raw))
+			}
+		}
+	}
+	return lists, nil
+}
+
 // Plain are the token ids of a text as a message of the user, or of the text alone, up to where the model
 // goes on. Control tokens in it are text, whoever wrote them.
 func (r *Renderer) Plain(asked string) ([]int, error) {

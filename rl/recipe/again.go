@@ -25,6 +25,14 @@ type secondChance struct {
 	// "{question} Hint: {hint}"; the new completions are trained as answers to the row's own prompt
 	Show string `toml:"show"`
 
+	// with show: formula of a completion, such as "1 - sample/(group_size - 1)": the share, from 0 to 1, of the
+	// entries of each list in braces that it is shown, drawn at random and in their order; a completion whose
+	// share is no entry stays as it is, and so does one without a share; "": each is shown all of them
+	Entries string `toml:"entries" of:"entries"`
+
+	// with entries: what stands between two of them; "": the end of a line
+	Between string `toml:"between" of:"entries"`
+
 	// with show: train the new completions as answers to the prompt with the hint
 	TrainHint bool `toml:"train_hint"`
 
@@ -50,12 +58,17 @@ type secondChance struct {
 	Again float64 `toml:"again" range:"[0,100]"`
 }
 
-// Variant implements [settings.Variant]: a second chance that does not choose does not name the key.
+// Variant implements [settings.Variant]: a second chance that does not choose, or shows whole lists, does not name the
+// keys.
 func (c secondChance) Variant() string {
+	var has []string
 	if c.Choose != "" {
-		return "choose"
+		has = append(has, "choose")
 	}
-	return ""
+	if c.Entries != "" {
+		has = append(has, "entries")
+	}
+	return strings.Join(has, " ")
 }
 
 // replay are the keys of a store of groups that take part again in later steps.
@@ -78,6 +91,7 @@ type replay struct {
 const (
 	whenPart   = "second_chance/when"
 	choosePart = "second_chance/choose"
+	entryPart  = "second_chance/entries"
 	storePart  = "replay/store"
 )
 
@@ -109,6 +123,7 @@ func (s *Stage) Reprompts() bool {
 func (s *Stage) conditions() map[string]string {
 	all := s.madeFormulas()
 	all[whenPart], all[choosePart], all[storePart] = s.SecondChance.When, s.SecondChance.Choose, s.Replay.Store
+	all[entryPart] = s.SecondChance.Entries
 	if s.Grows() {
 		all[algo.TreeAt], all[algo.TreeChoose] = s.Tree.At, s.Tree.Choose
 	}
@@ -119,13 +134,14 @@ func (s *Stage) conditions() map[string]string {
 	return all
 }
 
-// Condition compiles second_chance/when, second_chance/choose or replay/store; nil: the stage has none.
+// Condition compiles second_chance/when, second_chance/choose, second_chance/entries or replay/store; nil: the stage
+// has none.
 func (s *Stage) Condition(name string) (*formula.Program, error) {
 	text := s.conditions()[name]
 	if text == "" {
 		return nil, nil
 	}
-	if name == choosePart {
+	if name == choosePart || name == entryPart {
 		return s.drawn(name, text, formula.Completion, false)
 	}
 	return s.method().Condition(name, text, name == whenPart, s.facts())
@@ -139,7 +155,7 @@ func (s *Stage) Reads() ([]string, error) {
 		return nil, err
 	}
 	reads := method.Needs()
-	for _, name := range []string{whenPart, choosePart, storePart} {
+	for _, name := range []string{whenPart, choosePart, entryPart, storePart} {
 		program, err := s.Condition(name)
 		if err != nil {
 			return nil, err
@@ -182,7 +198,7 @@ func (s *Stage) unweighed(program *formula.Program, part string) error {
 
 // again checks the second chance and the replay of a stage.
 func (d decoder) again(s *Stage, at settings.Path) {
-	for _, name := range []string{whenPart, choosePart, storePart} {
+	for _, name := range []string{whenPart, choosePart, entryPart, storePart} {
 		program, err := s.Condition(name)
 		if err == nil && program != nil {
 			err = s.unweighed(program, name)
@@ -210,6 +226,10 @@ func (d decoder) again(s *Stage, at settings.Path) {
 		fail("rows", "= %q has no name at a comma; accepted: one member, or several such as \"first, second\"", c.Rows)
 	case c.Choose != "" && len(c.Solutions()) < 2:
 		fail("choose", "goes with several members in rows, such as \"first, second\"")
+	case c.Entries != "" && c.Show == "":
+		fail("entries", "goes with show, whose lists have the entries")
+	case c.Entries == "" && c.Between != "":
+		fail("between", "goes with entries")
 	case c.TrainHint && c.Show == "":
 		fail("train_hint", "goes with show")
 	case c.Replace > s.GroupSize:

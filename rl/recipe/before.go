@@ -243,6 +243,7 @@ func (s *Stage) Beside() []string {
 	}
 	add("second_chance.when", s.SecondChance.When)
 	add("second_chance.choose", s.SecondChance.Choose)
+	add("second_chance.entries", s.SecondChance.Entries)
 	add("replay.store", s.Replay.Store)
 	return lines
 }

@@ -80,6 +80,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	candidates, taught, crowned, sft := Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindRL}, Stage{Kind: KindSFT}
 	crowned.Best.Every, crowned.Trains, crowned.Truth, crowned.Curriculum.Block = 4, "twin", "task", 2
+	crowned.SecondChance.Entries = "0.5"
 	crowned.Seats = map[string]any{"second": "twin"}
 	crowned.Propose, sft.Propose = Propose{Say: "x"}, Propose{Say: "x"}
 	crowned.Learn = map[string]Learning{"twin": {Kind: KindRL}, PolicyModel: {Kind: KindSFT, second: true}}
@@ -452,6 +453,9 @@ var faults = []struct{ name, old, new, want string }{
 	{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
 	{"second chance of completions", "[stage.algorithm]", "second_chance = {when = \"reward == 0\", again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when: one value for each completion where one for each group is wanted"},
 	{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < step_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
+	{"entries without a text", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, entries = \"0.5\"}\n[stage.algorithm]", "stage.rl.second_chance.entries goes with show, whose lists have the entries"},
+	{"what stands between no entries", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", show = \"{question}\", between = \">\"}\n[stage.algorithm]", "stage.rl.second_chance.between goes with entries"},
+	{"entries of tokens", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", show = \"{question}\", entries = \"old\"}\n[stage.algorithm]", "stage.rl.second_chance.entries: one value for each token where one for each completion is wanted"},
 	{"more chances than completions", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, replace = 9}\n[stage.algorithm]", "stage.rl.second_chance.replace = 9 is out of range; accepted: at most group_size = 8, or 0 for all"},
 	{"store by numbers", "[stage.algorithm]", "replay = {store = \"group_std(reward)\"}\n[stage.algorithm]", "FILE:35:11: stage.rl.replay.store: a number where a condition is wanted"},
 	{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance], [stage.replay] or lag"},

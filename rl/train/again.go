@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
@@ -25,6 +27,7 @@ type chance struct {
 	numbers  []int         // of the samples that are replaced, ascending
 	start    rollout.Start // what is sampled again
 	given    [][]int       // in place of sampling: tokens of solutions, end tokens included; nil: sample
+	share    float64       // of what show has that is shown
 }
 
 // secondChance replaces completions of the groups for which the stage's condition holds,
@@ -34,11 +37,19 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 		return cs, nil
 	}
 	p := &out.Plan
-	t, err := d.of(p, cs, atOnce(cs)).table(asked, d.when.Needs("second_chance/when"))
+	needs := d.when.Needs("second_chance/when")
+	if d.entries != nil {
+		needs = append(needs, d.entries.Needs("second_chance/entries")...)
+	}
+	t, err := d.of(p, cs, atOnce(cs)).table(asked, needs)
 	if err != nil {
 		return nil, err
 	}
 	holds, err := d.when.On(t).At("second_chance/when", formula.Group)
+	var shares formula.Column // of each completion
+	if err == nil && d.entries != nil {
+		shares, err = d.entries.On(t).At("second_chance/entries", formula.Completion)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: %w", p.stage.Name, err)
 	}
@@ -49,13 +60,22 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 			to++
 		}
 		if holds.V[cs[from].Group] == 1 {
-			c := chance{from: from, to: to, numbers: worst(cs[from:to], p.stage.SecondChance.Replace)}
-			fits, err := d.begins(p.stage, &c, cs[from].From.Problem)
-			if err != nil {
-				return nil, err
+			numbers := worst(cs[from:to], p.stage.SecondChance.Replace)
+			chances := []chance{{from: from, to: to, numbers: numbers, share: 1}}
+			if d.entries != nil { // each is shown something else
+				chances = nil
+				for _, n := range numbers {
+					chances = append(chances, chance{from: from, to: to, numbers: []int{n}, share: shares.V[from+n]})
+				}
 			}
-			if fits {
-				all = append(all, c)
+			for _, c := range chances {
+				fits, err := d.begins(p, try, &c, cs[from].From.Problem)
+				if err != nil {
+					return nil, err
+				}
+				if fits {
+					all = append(all, c)
+				}
 			}
 		}
 		from = to
@@ -72,16 +92,18 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 	}
 	var again []Completion
 	replaced := slices.Clone(cs)
+	last := -1 // group of which one was replaced
 	for i, c := range all {
-		if len(c.numbers) > 0 {
+		group := replaced[c.from:c.to]
+		if len(c.numbers) > 0 && group[0].Group != last {
+			last = group[0].Group
 			out.Chances++
 		}
-		group := replaced[c.from:c.to]
 		merged := group[0].From.With(&groups[i], c.numbers)
 		for _, n := range c.numbers {
 			out.Replaced = append(out.Replaced, group[n])
 			out.Extra += int(tokensOf(group[n : n+1]))
-			again = append(again, replacement(p.stage, &merged, n, &group[n]))
+			again = append(again, replacement(p.stage, &merged, n, &group[n], c.share))
 		}
 		for n := range group {
 			group[n].From = &merged
@@ -92,7 +114,9 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 	}
 	for _, c := range all {
 		for _, n := range c.numbers {
+			from := replaced[c.from+n].From // the group with all that was replaced in it
 			replaced[c.from+n], again = again[0], again[1:]
+			replaced[c.from+n].From = from
 		}
 	}
 	return replaced, d.pay(p, replaced, d.coins(p.At, try))
@@ -132,10 +156,17 @@ func worst(group []Completion, n int) []int {
 }
 
 // begins finds what a second chance of a problem begins with. fits is false if the
-// stage has no room for it.
-func (d *drawer) begins(st *recipe.Stage, c *chance, problem verify.Problem) (fits bool, err error) {
-	k := st.SecondChance
+// stage has no room for it, or if its share is no entry.
+func (d *drawer) begins(p *Plan, try int, c *chance, problem verify.Problem) (fits bool, err error) {
+	st, k := p.stage, p.stage.SecondChance
 	c.start.Problem = problem
+	if d.entries != nil {
+		dice := random.At(d.recipe.Seed, random.Stream(random.Entries, d.index), uint64(p.At.Step*maxTries+try)<<32|uint64(c.from+c.numbers[0]))
+		problem, c.share, err = partly(k.Show, k.Between, problem, c.share, dice)
+		if err != nil || c.share == 0 {
+			return false, err
+		}
+	}
 	var answers [][]int
 	if c.start.Prompt, answers, err = shown(st, d.prompts, problem); err != nil {
 		return false, err
@@ -150,6 +181,34 @@ func (d *drawer) begins(st *recipe.Stage, c *chance, problem verify.Problem) (fi
 	body := answers[0][:len(answers[0])-1] // without its end token
 	c.start.Given = body[:int(k.PrefixShare*float64(len(body)))]
 	return len(c.start.Given) > 0 && len(c.start.Given) < st.Sampling.MaxCompletionTokens, nil
+}
+
+// partly is a problem with a share of the entries of each list that a text shows, drawn at random and in their order, as
+// texts in the place of the lists. shown is the share of all entries that these are.
+func partly(show, between string, problem verify.Problem, share float64, dice *random.Rand) (part verify.Problem, shown float64, err error) {
+	lists, err := prompts.Lists(problem, show)
+	if err == nil && len(lists) == 0 {
+		err = fmt.Errorf("second_chance.entries: show = %q names no list of problem %s", show, terminal.Quote(problem.Question))
+	}
+	if err != nil || !(share > 0) { // none, or no value
+		return problem, 0, err
+	}
+	some, all := 0, 0
+	problem.Metadata = maps.Clone(problem.Metadata)
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		list := lists[name]
+		open := int(math.Round(min(share, 1) * float64(len(list))))
+		some, all = some+open, all+len(list)
+		var chosen []string
+		for i, entry := range list {
+			if dice.Between(1, len(list)-i) <= open {
+				chosen = append(chosen, entry)
+				open--
+			}
+		}
+		problem.Metadata[name] = asJSON(strings.Join(chosen, cmp.Or(between, "\n")))
+	}
+	return problem, float64(some) / float64(max(1, all)), nil
 }
 
 // shown is what a second chance makes of a problem: the prompt that is sampled after, and the
@@ -200,7 +259,14 @@ func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) 
 		rows = []verify.Problem{source.Draw(random.At(0, 0, 0))}
 	}
 	for _, row := range rows {
-		if _, _, err := shown(st, r, row); err != nil {
+		var err error
+		if st.SecondChance.Entries != "" {
+			row, _, err = partly(st.SecondChance.Show, st.SecondChance.Between, row, 1, random.At(0, 0, 0))
+		}
+		if err == nil {
+			_, _, err = shown(st, r, row)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -282,7 +348,7 @@ func (d *drawer) take(p *Plan, try int, all []chance, cs []Completion, groups []
 			old := cs[all[i].from]
 			old.Group = i
 			for n := range groups[i].Paths {
-				given = append(given, replacement(p.stage, &groups[i], n, &old))
+				given = append(given, replacement(p.stage, &groups[i], n, &old, all[i].share))
 			}
 		}
 		if err := d.starts(p.stage, given); err != nil {
@@ -327,15 +393,16 @@ func (d *drawer) take(p *Plan, try int, all []chance, cs []Completion, groups []
 	return nil
 }
 
-// replacement is the completion in place of an old one, the n-th sample of its group.
-func replacement(st *recipe.Stage, merged *rollout.Group, n int, old *Completion) Completion {
+// replacement is the completion in place of an old one, the n-th sample of its group, with the share of what show has
+// that it was shown.
+func replacement(st *recipe.Stage, merged *rollout.Group, n int, old *Completion, share float64) Completion {
 	k := st.SecondChance
 	o := Origin{Second: true, Foreign: k.Rows != "", Hinted: k.Show+k.Prefix != ""}
 	switch {
 	case k.Prefix != "":
 		o.Share = k.PrefixShare
 	case k.Show != "":
-		o.Share = 1
+		o.Share = share
 		if !k.TrainHint {
 			o.Prompt = old.From.Segments[0].IDs
 		}

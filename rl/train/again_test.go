@@ -1,9 +1,13 @@
 package train
 
 import (
+	"encoding/json"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -40,5 +44,52 @@ func TestForeignPlaces(t *testing.T) {
 	}
 	if n != 12 {
 		t.Errorf("%d solutions", n)
+	}
+}
+
+// TestPartly: a share of the entries of each list that a text names is shown, in their order, drawn evenly; of tables
+// their ask. A text that names no list is refused, and a share that is no entry, or has no value, shows nothing.
+func TestPartly(t *testing.T) {
+	row := verify.Problem{Question: "q", Metadata: map[string]json.RawMessage{"list": json.RawMessage(`["a",2,{"ask":"c","points":3},{"b":1}]`), "one": json.RawMessage(`["x"]`), "level": json.RawMessage("3")}}
+	part := func(show, between string, share float64, seed uint64) (string, float64) {
+		t.Helper()
+		problem, shown, err := partly(show, between, row, share, random.At(seed, 0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := prompts.Filled(problem, show)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text, shown
+	}
+	for share, want := range map[float64]float64{1: 1, 2: 1, 0.5: 0.5, 0.4: 0.5, 0.3: 0.25, 0.1: 0, 0: 0, -1: 0, math.NaN(): 0} {
+		if _, shown := part("{list} {level}", "", share, 1); shown != want {
+			t.Errorf("of share %v %v is shown, want %v", share, shown, want)
+		}
+	}
+	if text, _ := part("{list} {level}{question}", ">", 1, 1); text != `a>2>c>{"b":1} 3q` {
+		t.Errorf("%q", text)
+	}
+	if text, shown := part("{list};{one}", "", 0.5, 1); shown != 0.6 || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, ";x") { // 2 of 4 and, of 0.5, 1
+		t.Errorf("two lists: %q, %v", text, shown)
+	}
+	seen := map[string]int{}
+	const draws = 6000
+	for seed := range uint64(draws) {
+		text, _ := part("{list}", ">", 0.5, seed)
+		seen[text]++
+	}
+	// Each of the 6 choices of 2 of 4 comes about 1,000 times, with a standard deviation of 29; 6 of them are 174.
+	for text, n := range seen {
+		if len(seen) != 6 || math.Abs(float64(n)-draws/6) > 174 {
+			t.Errorf("%q comes %d times, of %d choices", text, n, len(seen))
+		}
+	}
+	if string(row.Metadata["list"])[:4] != `["a"` {
+		t.Error("the row is changed")
+	}
+	if _, _, err := partly("{level}{question}", "", row, 1, nil); err == nil || !strings.Contains(err.Error(), `second_chance.entries: show = "{level}{question}" names no list of problem "q"`) {
+		t.Errorf("without a list: %v", err)
 	}
 }

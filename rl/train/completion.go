@@ -31,7 +31,7 @@ type Origin struct {
 	Foreign  bool    // a file has it
 	Hinted   bool    // it was sampled with a hint, or after the beginning of a solution
 	Replayed bool    // an earlier step drew it
-	Share    float64 // of the solution, or 1 with a hint
+	Share    float64 // of the solution, or of the entries of a hint; 1 with another hint
 	Seat     string  `json:",omitempty"` // of a stage whose problems the policy writes: proposer or solver; "": of another stage
 	Prompt   []int   `json:",omitempty"` // it is trained after this one; nil: after the one that it was sampled after
 	Start    *Start  `json:",omitempty"` // what the trainer made of it when it was drawn; nil: what the sampler recorded

@@ -25,6 +25,7 @@ type drawer struct {
 	truth     *reward.Program  // that is measured and not paid; nil: there is none
 	when      *formula.Program // condition of a second chance; nil: there is none
 	chooses   *formula.Program // which solutions of the rows it takes; nil: the first
+	entries   *formula.Program // which share of lists each is shown in it; nil: all
 	growth    *formula.Program // of a tree; nil: there is none
 	propose   *proposing       // has the policy write the problems; nil: they are the task's
 }
@@ -46,6 +47,9 @@ func newDrawer(p Parts, f *facts) (*drawer, error) {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
 	if d.chooses, err = st.Condition("second_chance/choose"); err != nil {
+		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
+	}
+	if d.entries, err = st.Condition("second_chance/entries"); err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
 	if d.growth, err = st.Growth(); err != nil {
