@@ -64,7 +64,7 @@ func TestStates(t *testing.T) {
 	if _, some, _ := rlzero(t, "recipes", "000-026"); !strings.Contains(some, "   autorule*  ") {
 		t.Errorf("found by its id, it is not marked: %s", some)
 	}
-	if _, text, _ := rlzero(t, "recipes", "show", "autorule"); !strings.HasPrefix(text, "# State: thin: three checks") {
+	if _, text, _ := rlzero(t, "recipes", "show", "autorule"); !strings.HasPrefix(text, "# State: thin: no reasoning model") {
 		t.Errorf("show begins with %.60q", text)
 	}
 	var e recipeEntry

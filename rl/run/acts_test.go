@@ -110,6 +110,10 @@ var actsLater = map[string]string{
 // staysPut says why the recipe is not accepted with a key put back. Listed keys are tried as well.
 var staysPut = map[string]string{
 	"arena-rl truth":           "as reward-math",
+	"autorule source":          "its judge reads what the made rows have",
+	"autorule truth":           "as reward-math",
+	"rusca source":             "as autorule",
+	"rusca truth":              "as reward-math",
 	"b-star reward":            "its method reads the value that it names",
 	"think-rm truth":           "as reward-math",
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
