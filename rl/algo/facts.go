@@ -153,6 +153,21 @@ func HeadFact(name string) formula.Fact {
 	return tokenFact(name, "", "what the head of the model "+name+" says after the token: its number, or of several labels the probability of one; costs a forward pass")
 }
 
+// ValueFact is what formulas read of such a model beside it: what a value head says of itself.
+func ValueFact(name string) formula.Fact {
+	return tokenFact(name+valueEnd, "", "what the head of the model "+name+" says before the token, of the state from which it is drawn; costs a forward pass")
+}
+
+const valueEnd = ".value"
+
+// SaidBy accepts the facts of tokens that a model says: of its own name, and of its head before a token.
+func SaidBy(model string) func(fact string) bool {
+	return func(fact string) bool { return fact == model || fact == model+valueEnd }
+}
+
+// BeforeToken is the model whose head says a fact before each token, if it is such a fact of a model.
+func BeforeToken(fact string) (model string, is bool) { return strings.CutSuffix(fact, valueEnd) }
+
 // PosedHeadFact is what formulas of the time before sampling read of such a model.
 func PosedHeadFact(name string) formula.Fact {
 	return formula.Fact{Name: name, Level: formula.Group, Meaning: "what the head of the model " + name + " says after the prompt; costs a forward pass of the prompts"}

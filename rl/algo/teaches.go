@@ -57,7 +57,14 @@ func (a *Algorithm) ReadsAdvantage() bool {
 
 // Corrects says whether the loss reads old, the advantage apart: whether it takes into account
 // by which weights a token was drawn. A clip of the ratio does not, as ratios are to start.
-func (a *Algorithm) Corrects() bool {
+func (a *Algorithm) Corrects() bool { return a.lossReads("old") }
+
+// TellsReplayed says whether the loss reads which completions are replayed, the advantage apart, so that it can leave
+// them out.
+func (a *Algorithm) TellsReplayed() bool { return a.lossReads("fresh", "replayed", "age") }
+
+// lossReads says whether the loss reads one of some facts, the advantage apart.
+func (a *Algorithm) lossReads(facts ...string) bool {
 	text := a.Method.text(a.facts)
 	for _, name := range []string{"A", advantagePart, keepPart} {
 		delete(text.Parts, name)
@@ -67,7 +74,7 @@ func (a *Algorithm) Corrects() bool {
 			delete(text.Library, p.Name)
 		}
 	}
-	return slices.Contains(text.Names(lossPart), "old")
+	return slices.ContainsFunc(text.Names(lossPart), func(name string) bool { return slices.Contains(facts, name) })
 }
 
 // WeighsLag says whether the part weight is the same for every token that is learned from by the

@@ -14,11 +14,12 @@ const averageFile = "trainer/ema.safetensors"
 
 // average is a second set of what is trained, all weights or an adapter: the moving average of the
 // policy over the updates of a stage, a copy that is made again now and then, or one that stages
-// train.
+// train. It may be a copy of one that learns beside the policy.
 type average struct {
 	scoring
 	weights *learn.Average
 	policy  *Policy
+	of      *average // that it is a copy of; nil: it is one of the policy
 	name    string
 	file    string
 	spec    *recipe.Member // nil: it is the average that every run can have
@@ -31,11 +32,20 @@ type average struct {
 }
 
 func openAverage(o opening) (member, error) {
-	weights, err := learn.NewAverage(o.policy.Model)
+	from, of := o.policy.Model, (*average)(nil)
+	if o.spec != nil && o.spec.CopyOf() != "" {
+		m, err := o.cast.member(o.spec.CopyOf())
+		if err != nil {
+			return nil, err
+		}
+		of = m.(*average)
+		from = of.weights.Model
+	}
+	weights, err := learn.NewAverage(from)
 	if err != nil {
 		return nil, err
 	}
-	a := &average{scoring: scoring{scorer: o.policy.trainer.NewScorer(weights.Model, false)}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
+	a := &average{of: of, scoring: scoring{scorer: o.policy.trainer.NewScorer(weights.Model, false)}, weights: weights, policy: o.policy, name: o.name, file: o.file(averageFile), spec: o.spec, learns: o.learns, from: o.from}
 	if o.spec != nil && o.spec.Weights != "" {
 		a.blend = func() error {
 			faults := o.recipe.Faults()
@@ -64,24 +74,46 @@ func (a *average) begin() error {
 	case a.learns:
 		return nil
 	}
+	return a.reset()
+}
+
+// reset makes a copy again.
+func (a *average) reset() error {
+	if a.of != nil && a.head != nil {
+		a.head = a.of.head
+	}
 	return a.weights.Reset()
 }
 
-func (a *average) follow(share float64) error {
+func (a *average) follow(who string, share float64) error {
 	if a.spec != nil {
 		share = a.spec.Follow
 	}
-	if share == 0 {
+	if follows := a.of; share == 0 || follows == nil && who != policyName || follows != nil && who != follows.name {
 		return nil
 	}
+	if a.of != nil && a.head != nil {
+		a.head = toward(a.head, a.of.head, share)
+	}
 	return a.weights.Follow(share)
+}
+
+// toward is a head that has moved a share of the way to another one.
+func toward(head, to *hf.Head, share float64) *hf.Head {
+	weight, bias := head.Linear()
+	other, otherBias := to.Linear()
+	moved := make([]float32, len(weight))
+	for i, w := range weight {
+		moved[i] = w + float32(float32(share)*(other[i]-w))
+	}
+	return hf.NewHead(moved, bias+float32(float32(share)*(otherBias-bias)))
 }
 
 func (a *average) renew(step int) error {
 	if a.spec == nil || !a.spec.Renews(step) {
 		return nil
 	}
-	return a.weights.Reset()
+	return a.reset()
 }
 
 func (a *average) made(stage int) error {

@@ -194,12 +194,12 @@ func (c *Cast) Renew(step int) error {
 	return nil
 }
 
-// Follow moves the members that follow the policy a share of the way to it: that of the stage, or
+// Follow moves the members that follow who has made an update a share of the way to it: that of the stage, or
 // their own.
-func (c *Cast) Follow(share float64) error {
+func (c *Cast) Follow(who string, share float64) error {
 	for _, m := range c.members {
 		if f, ok := m.member.(follower); ok {
-			if err := f.follow(share); err != nil {
+			if err := f.follow(who, share); err != nil {
 				return err
 			}
 		}

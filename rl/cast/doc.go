@@ -24,7 +24,7 @@
 //
 // A pure function, wants, finds out what a recipe needs. Planning and opening follow it: a model
 // that nothing reads is neither counted nor opened. Members with state are Keepers. [Cast.Follow]
-// tells members that move with the policy of each update, [Cast.Renew] those that are made again of
+// tells members that move with whoever learns of each update, [Cast.Renew] those that are made again of
 // each step. A checkpoint keeps the value head in trainer/, beside the optimizer's state, so other
 // programs can still open the folder as a model.
 //
@@ -32,6 +32,8 @@
 // Who is asked writes activations where the policy's trainer does, one after the other, as [learn.Trainer.NewScorer]
 // says; a model of a folder of another shape, and a sampler of its own, has a phase. So a model that is asked costs
 // its weights; and one of a folder may leave the device outside of its phases (resident).
+//
+// A copy may be one of a member that learns beside the policy, with its head (average.go): it follows that one.
 //
 // A named copy may also learn beside the policy, in the steps of a stage that trains the policy (beside.go): by a
 // trainer of its own, which writes its activations where that of the policy does. [Cast.Learner] is who learns under

@@ -19,6 +19,7 @@ type duty struct {
 	member string // its name
 	of     quantity
 	less   string // the member whose log-prob is subtracted; "": none
+	before bool   // it is asked about what stands before each token
 }
 
 // quantity is a number that one pass of a model has for each token.
@@ -48,10 +49,14 @@ var duties = []duty{
 	{fact: "mismatched", member: policyName, of: logprob, less: referenceName}, // of the views that it is asked for
 }
 
-// dutyOf is that of a fact: a model that the recipe names supplies the fact of its name.
+// dutyOf is that of a fact: a model that the recipe names supplies the fact of its name and, by its head, that of the
+// state from which a token is drawn.
 func dutyOf(fact string) duty {
 	if i := slices.IndexFunc(duties, func(d duty) bool { return d.fact == fact }); i >= 0 {
 		return duties[i]
+	}
+	if model, is := algo.BeforeToken(fact); is {
+		return duty{fact: fact, member: model, of: said, before: true}
 	}
 	return duty{fact: fact, member: fact, of: logprob}
 }
@@ -92,10 +97,16 @@ func wants(r *recipe.Recipe) []want {
 	for _, d := range duties {
 		facts = append(facts, d.fact)
 	}
-	for _, kinds := range [][]string{{"path", "copy", "family"}, {"weights"}, {"logits"}} { // formulas name those before them
+	kindOf := func(m recipe.Member) string {
+		if m.CopyOf() != "" {
+			return "copied"
+		}
+		return m.Variant()
+	}
+	for _, kinds := range [][]string{{"path", "copy", "family"}, {"weights"}, {"copied"}, {"logits"}} { // tables name those before them
 		for _, name := range r.ModelNames() {
-			if name != referenceName && slices.Contains(kinds, r.Models[name].Variant()) {
-				names, facts = append(names, name), append(facts, name)
+			if name != referenceName && slices.Contains(kinds, kindOf(r.Models[name])) {
+				names, facts = append(names, name), append(facts, name, algo.ValueFact(name).Name)
 			}
 		}
 	}
@@ -180,6 +191,9 @@ func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
 	if c.headed[d.member] {
 		d.of = said
 	}
+	if d.before {
+		views = preceding(views)
+	}
 	rows, err := c.ask(d.member, d.of, views)
 	if err != nil || d.less == "" {
 		return rows, err
@@ -194,6 +208,18 @@ func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
 		}
 	}
 	return rows, nil
+}
+
+// preceding are views of the tokens that stand before those that the policy wrote. Each of these has one, in its context.
+func preceding(views []rollout.View) []rollout.View {
+	out := slices.Clone(views)
+	for i, v := range views {
+		out[i].Spans = slices.Clone(v.Spans)
+		for k, s := range v.Spans {
+			out[i].Spans[k] = rollout.Span{From: s.From - 1, To: s.To - 1}
+		}
+	}
+	return out
 }
 
 // States calls do for each view, in their order, with the states that the tokens of its spans leave in a

@@ -278,7 +278,10 @@ type (
 
 func (k kept) Save() (map[string]func(io.Writer) error, error) { return nil, nil }
 func (k kept) Load(string) error                               { return nil }
-func (m moved) follow(share float64) error                     { m.tell(fmt.Sprintf("follow %g", share)); return nil }
+func (m moved) follow(who string, share float64) error {
+	m.tell(fmt.Sprintf("follow %s %g", who, share))
+	return nil
+}
 
 // TestMembers: facts are asked of the members that the table of duties names and of no
 // others, and each member lives through a run as what it is.
@@ -337,11 +340,11 @@ func TestMembers(t *testing.T) {
 	if err := c.Begin(&recipe.Recipe{Stages: []recipe.Stage{{Kind: recipe.KindRL}}}, 0); err != nil {
 		t.Error(err)
 	}
-	if err := c.Follow(0.25); err != nil {
+	if err := c.Follow("policy", 0.25); err != nil {
 		t.Error(err)
 	}
 	c.Close()
-	if want := []string{"policy begin", "ref begin", "ema begin", "ema follow 0.25", "ema close", "ref close", "policy close"}; !slices.Equal(told, want) {
+	if want := []string{"policy begin", "ref begin", "ema begin", "ema follow policy 0.25", "ema close", "ref close", "policy close"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }

@@ -82,7 +82,7 @@ func (b blueprint) roleOf(w want) role {
 		return sumRole
 	case w.spec.Fresh():
 		return noviceRole
-	case w.learns || w.spec.Follow > 0 || b.adapter != nil:
+	case w.learns || w.spec.Follow > 0 || w.spec.CopyOf() != "" || b.adapter != nil:
 		return movingRole
 	}
 	return frozenRole
@@ -136,10 +136,10 @@ type member interface {
 	close()
 }
 
-// follower is a member that moves a share of the way to the policy at each update. The share is that
-// of the stage, which a member may have one of its own in place of.
+// follower is a member that moves a share of the way to the policy, or to a member that learns beside it, at each update
+// of that. The share is that of the stage, which a member may have one of its own in place of.
 type follower interface {
-	follow(share float64) error
+	follow(who string, share float64) error
 }
 
 // renewed is a member that is made again after some steps of a stage.

@@ -110,7 +110,7 @@ func (c *secondChance) Solutions() []string {
 // stale says whether a stage may train what was not sampled afresh: of the prompt that it is
 // trained after, by the weights that the step begins with.
 func (s *Stage) stale() bool {
-	return s.SecondChance.When != "" || s.Replay.Store != "" || s.Lag > 0
+	return s.SecondChance.When != "" || s.Replay.Store != "" || s.replays || s.Lag > 0
 }
 
 // Reprompts says whether a stage may train what was sampled after another prompt.

@@ -153,7 +153,7 @@ func (s *Stage) facts() []formula.Fact {
 			models = append(models, algo.ModelFact(m.Name))
 			continue
 		}
-		models = append(models, algo.HeadFact(m.Name))
+		models = append(models, algo.HeadFact(m.Name), algo.ValueFact(m.Name))
 		if m.Name == s.Learner() {
 			models = append(models, algo.ScoreFact())
 		}

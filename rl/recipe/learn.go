@@ -37,6 +37,14 @@ type Learning struct {
 	// longest row with its prompt, counting the longer of two completions; 0: demonstrations of the task
 	MaxTokens int `toml:"max_tokens" in:"sft,preference" range:"[0,16777216]" unit:"tokens" default_preference:"1024"`
 
+	// it learns from the groups of the store of [stage.replay] that take part in the step too; what its formulas say of
+	// them is computed anew, its advantages too
+	Replayed bool `toml:"replayed" in:"rl" hashed:"given"`
+
+	// updates in a step, each from all that it learns from in the step, of which models are asked again before each;
+	// 0: one
+	Updates int `toml:"updates" in:"rl" range:"[0,1024]" hashed:"given"`
+
 	// it learns in one of so many steps, from the first on
 	Every int `toml:"every" range:"[1,1000000000]" unit:"steps" default:"1"`
 
@@ -79,6 +87,8 @@ type Beside struct {
 	First   bool
 	Weight  float64 // of a second loss of the policy
 	ByTruth bool    // it takes the truth of the stage for the reward
+	Stored  bool    // it learns from replayed groups too
+	Updates int     // of a step, at least 1
 }
 
 // Learners are those of a stage beside its own method, by their names.
@@ -89,7 +99,7 @@ func (s *Stage) Learners() []Beside {
 	var out []Beside
 	for _, name := range slices.Sorted(maps.Keys(s.Learn)) {
 		l := s.Learn[name]
-		out = append(out, Beside{s.learner(name, &l), l.Every, l.First, l.Weight, l.Reward == "truth"})
+		out = append(out, Beside{s.learner(name, &l), l.Every, l.First, l.Weight, l.Reward == "truth", l.Replayed, max(1, l.Updates)})
 	}
 	return out
 }
@@ -101,6 +111,7 @@ func (s *Stage) learner(name string, l *Learning) *Stage {
 		own = *s
 		own.Learn, own.Make, own.Sources, own.Best = nil, nil, nil, stageDefaults(KindRL).Best
 		own.SecondChance, own.Replay, own.Refill, own.Numbers, own.Curriculum = secondChance{}, replay{}, refill{}, stageNumbers{}, curriculum{}
+		own.replays = l.Replayed
 		own.UpdatesPerRollout = 1
 	} else if l.Rows != TaskRows {
 		own.Sources = []rowSource{{Rows: l.Rows, Share: 1, Newest: l.Newest}}
@@ -134,6 +145,9 @@ func (l Beside) line() string {
 	if l.ByTruth {
 		from += " and the stage's truth"
 	}
+	if l.Stored {
+		from += ", and of the store"
+	}
 	if l.Kind != KindRL {
 		rows := "rows of the task"
 		if len(l.Sources) > 0 {
@@ -147,6 +161,9 @@ func (l Beside) line() string {
 	}
 	if l.Trains == PolicyModel {
 		who, when = fmt.Sprintf("%v times a second loss of the policy", l.Weight), ""
+	}
+	if l.Updates > 1 {
+		when += fmt.Sprintf(", by %d updates of a step", l.Updates)
 	}
 	if l.Every > 1 {
 		when += fmt.Sprintf(", in one of %d steps", l.Every)
@@ -266,6 +283,10 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 		return errors.New("its loss reads score, but the policy has no head that scores; give the head to a model of [models] with head = true")
 	case name == PolicyModel:
 		return nil
+	case l.Stored && st.Replay.Store == "":
+		return hint.With(errors.New("replayed = true, but the stage stores no groups"), "replay = {store = \"true\"} in the stage")
+	case l.Stored && l.ByTruth:
+		return errors.New("replayed = true does not go with reward = \"truth\": the store has what groups were paid, and not their truth")
 	case l.ByTruth && st.Truth == "":
 		return hint.With(errors.New("reward = \"truth\", but the stage has no truth"), "truth = \"task\" in the stage")
 	case name == ReferenceModel:
@@ -276,12 +297,16 @@ func (d decoder) learnerFault(r *Recipe, st *Stage, l Beside) error {
 		return errors.New("a model from random weights, of a shape of its own, learns in a stage of its own; accepted: trains = \"" + name + "\" in a stage of kind sft, or a model with copy = \"policy\"")
 	case m.Logits != "":
 		return errors.New("a sum of logits has no weights; accepted: a model with copy = \"policy\", or trains = \"" + name + "\" in a stage of its own")
+	case m.CopyOf() != "":
+		return errors.New("it is a copy of " + m.Copy + ", which learns; accepted: a model with copy = \"policy\"")
 	case m.Renew > 0 || m.Follow > 0:
 		return errors.New("a copy with renew or follow is made of the policy again and again; remove these keys from [models." + name + "]")
 	case l.Kind == KindRL && st.Grows():
 		return errors.New("kind = \"rl\" does not go with a tree, whose tokens are shared out by the method of the policy; accepted: rows")
 	case reads(name) != "" && m.Head:
 		return fmt.Errorf("its formulas read %s, but that is who learns: write score for what its head says now", name)
+	case m.Head && reads(algo.ValueFact(name).Name) != "":
+		return fmt.Errorf("its formulas read %s, but that is who learns: write value for what its head says before a token now", algo.ValueFact(name).Name)
 	case reads(name) != "":
 		return fmt.Errorf("its formulas read %s, but that is who learns: write logp", name)
 	case slices.ContainsFunc(l.Facts(), algo.Influences), reads(algo.GradientNormFact) != "":

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/formula"
 )
 
 // besideText is a recipe in which a reward model learns on pairs of the step's completions, a second model on the
@@ -101,6 +103,11 @@ func TestLearnRefused(t *testing.T) {
 		{strings.Replace(stage, "reward = \"rm\"\n", "order = \"arrival\"\nlag = 1\n", 1) + "[stage.learn.policy]\nkind = \"sft\"\n", `stage.rl.learn does not go with order = "arrival"`},
 		{strings.Replace(stage, "name = \"rl\"\nreward = \"rm\"\n", "name = \"more\"\nkind = \"sft\"\n", 1) + "[stage.learn.rm]\n", `learn goes with kind = "rl"`},
 		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nreward = \"truth\"\nalgorithm = {preset = \"\", loss = \"seq_mean(-reward*sum(logp))\"}\n", "mine.toml:20:14: stage.rl.learn.m: reward = \"truth\", but the stage has no truth"},
+		{learns + "updates = 2\n", `stage.rl.learn.rm.updates goes with kind = "rl"`},
+		{learns + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nreplayed = true\nalgorithm = {preset = \"\", loss = \"seq_mean(-reward*sum(logp))\"}\n", "stage.rl.learn.m: replayed = true, but the stage stores no groups"},
+		{strings.Replace(learns, "reward = \"rm\"\n", "truth = \"task\"\nreplay = {store = \"true\"}\n", 1) + "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\nreplayed = true\nreward = \"truth\"\nalgorithm = {preset = \"\", loss = \"seq_mean(-reward*sum(logp))\"}\n", `stage.rl.learn.m: replayed = true does not go with reward = "truth"`},
+		{learns + "[models.m]\ncopy = \"rm\"\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(-reward*sum(logp))\"}\n", "stage.rl.learn.m: it is a copy of rm, which learns; accepted: a model with copy = \"policy\""},
+		{strings.Replace(learns, "reward = \"rm\"\n", "", 1) + "[models.m]\ncopy = \"policy\"\nhead = true\n[stage.learn.m]\nalgorithm = {preset = \"\", loss = \"seq_mean(last(square(score - m.value)))\"}\n", "its formulas read m.value, but that is who learns: write value"},
 		{stage + "learn = 3\n", "tables [stage.learn.NAME]"},
 		{beforeHead + "[[stage]]\nname = \"rl\"\nreward = \"rm\"\n[stage.learn.policy]\nkind = \"sft\"\n", "no stage before it trains that: the head is all zeros"},
 		{learns + "[models.second]\ncopy = \"policy\"\n", "the name is where the metrics of a second loss of the policy are"},
@@ -109,6 +116,56 @@ func TestLearnRefused(t *testing.T) {
 		_, err := Parse("mine.toml", c.text, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\n%v\nhas not %q", strings.TrimPrefix(c.text, beforeHead), err, c.want)
+		}
+	}
+}
+
+// slowText is a recipe in which a copy follows a model that learns beside the policy.
+const slowText = beforeHead + `[[stage]]
+name = "rl"
+replay = {store = "true"}
+[stage.learn.rm]
+first = true
+replayed = true
+updates = 3
+algorithm = {preset = "", loss = "seq_mean(square(last(score) - reward - 0.9*last(slow.value)))"}
+[stage.algorithm]
+penalty = "0.01*rm"
+[models.slow]
+copy = "rm"
+head = true
+follow = 0.1
+`
+
+// TestCopyOf: a copy of a model that learns beside the policy is asked for as that is, and refused where there is none to
+// copy.
+func TestCopyOf(t *testing.T) {
+	r, err := Parse("mine.toml", slowText, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameAgain(t, r)
+	l := r.Stages[1].Learners()[0]
+	if l.Updates != 3 || !l.Stored || !slices.ContainsFunc(l.facts(), func(f formula.Fact) bool { return f.Name == "replayed" }) || !r.Stages[1].Asks("slow") || r.Models["slow"].CopyOf() != "rm" || r.FirstUse("rm") != 1 {
+		t.Errorf("%+v", l)
+	}
+	for _, c := range []struct{ about, from, to, want string }{
+		{"of nobody", "copy = \"rm\"", "copy = \"rn\"", "models.slow.copy = \"rn\": there is no [models.rn]; did you mean rm?"},
+		{"of a folder", "[models.slow]\ncopy = \"rm\"", "[models.m]\npath = \"x\"\n[models.slow]\ncopy = \"m\"", "models.slow.copy = \"m\": m cannot learn beside the policy"},
+		{"of itself", "copy = \"rm\"", "copy = \"slow\"", "models.slow.copy = \"slow\": slow cannot learn beside the policy; accepted: policy, or a model with copy"},
+		{"without a head to copy", "[models.slow]\ncopy = \"rm\"", "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\n[models.slow]\ncopy = \"m\"", "the copy has a head, and m has none"},
+		{"after another prompt", "follow = 0.1", "follow = 0.1\nprompt = \"{question}\"", "prompt is not that of rm, which learns after its own"},
+		{"of one that does not learn", "[models.slow]\ncopy = \"rm\"", "[models.m]\ncopy = \"policy\"\nhead = true\n[models.slow]\ncopy = \"m\"", "models.slow.copy = \"m\": no stage lets m learn beside the policy"},
+		{"of one that a stage trains", "[[stage]]\nname = \"rl\"", "[[stage]]\nname = \"early\"\nkind = \"rl\"\ntrains = \"rm\"\n[stage.algorithm]\npreset = \"bradley_terry\"\npair = \"scored_group\"\n[[stage]]\nname = \"rl\"", "models.slow.copy = \"rm\": stage early trains rm; accepted: a model that learns beside the policy alone"},
+		{"the reference", "[models.slow]\ncopy = \"rm\"\nhead = true", "[models.ref]\ncopy = \"rm\"", "the reference is of the policy; give a copy of another model a name of its own"},
+		{"in a formula over models", "[models.slow]", "[models.m]\nweights = \"policy + slow\"\n[models.slow]", "unknown name slow"},
+	} {
+		text := strings.Replace(slowText, c.from, c.to, 1)
+		if text == slowText {
+			t.Fatalf("%s: there is no %q", c.about, c.from)
+		}
+		if _, err := Parse("mine.toml", text, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.about, err, c.want)
 		}
 	}
 }

@@ -57,8 +57,9 @@ type Member struct {
 	Seconds float64 `toml:"seconds" of:"url" range:"(0,86400]" default:"60" unit:"seconds"`
 
 	// policy: a copy of the model that a stage trains, as it was when the stage began. A copy that some
-	// stage trains itself is made once, of the policy, when the first stage begins that trains or reads it
-	Copy string `toml:"copy" of:"copy" choice:"policy"`
+	// stage trains itself is made once, of the policy, when the first stage begins that trains or reads it. Or the
+	// name of a model that learns beside the policy: a copy of that one, with its head, as it was when the stage began
+	Copy string `toml:"copy" of:"copy"`
 
 	// a formula that makes the model of others: each number of each tensor from those that policy, models with
 	// path and copies that stages train have in its place, such as "policy + 0.7*(tuned - policy)". It is made
@@ -83,13 +84,14 @@ type Member struct {
 	RenewFirst int `toml:"renew_first" of:"copy" range:"[0,1000000000]" unit:"steps"`
 
 	// the copy moves this share of the way to the model that is trained, at each update of a stage of kind
-	// rl: a moving average; 0: it stays
+	// rl, or to the model that learns beside the policy, at each update of that: a moving average; 0: it stays
 	Follow float64 `toml:"follow" of:"copy" range:"[0,1]"`
 
 	// the model has a head, which scores: the fact NAME is what the head says after each token, in a reward
-	// after the last one, and before sampling, as in a curriculum, after the prompt. Of path it is that of
+	// after the last one, and before sampling, as in a curriculum, after the prompt; NAME.value is what it says before
+	// each token, of the state from which that is drawn. Of path it is that of
 	// *ForSequenceClassification, *ForTokenClassification,
-	// Qwen2ForProcessRewardModel or TRL's value head. A copy and a model of weights begin with a head of zeros,
+	// Qwen2ForProcessRewardModel or TRL's value head. A copy of the policy and a model of weights begin with a head of zeros,
 	// whatever heads those have that a formula names, and stages train it by losses that read score or, beside
 	// the policy, value
 	Head bool `toml:"head"`
@@ -134,6 +136,14 @@ func (m Member) Variant() string {
 		return "family"
 	}
 	return "path"
+}
+
+// CopyOf is the model beside the policy that one is a copy of; "": it is none.
+func (m Member) CopyOf() string {
+	if m.Copy == PolicyModel {
+		return ""
+	}
+	return m.Copy
 }
 
 // Fresh says that the model is made from random weights, of a shape of its own.
@@ -219,9 +229,12 @@ func (r *Recipe) Uses(name string) bool {
 	})
 }
 
-// namedBy are the models that the formula of a model names, the policy among them; nil: it has none.
+// namedBy are the models that the table of a model names, in its formula or as what it copies; nil: it names none.
 func (r *Recipe) namedBy(name string) []string {
 	names := r.MadeOf(name)
+	if of := r.Models[name].CopyOf(); of != "" {
+		names = append(names, of)
+	}
 	for _, t := range r.Terms(name) {
 		names = append(names, t.Model)
 	}
@@ -256,7 +269,7 @@ func (r *Recipe) MadeOf(name string) []string {
 func (r *Recipe) formulaNames(key string) []string {
 	names := []string{PolicyModel}
 	for _, name := range r.ModelNames() {
-		if m := r.Models[name]; m.Logits == "" && m.URL == "" && !m.Fresh() && (m.Weights == "" || key == "logits") {
+		if m := r.Models[name]; m.Logits == "" && m.URL == "" && m.CopyOf() == "" && !m.Fresh() && (m.Weights == "" || key == "logits") {
 			names = append(names, name)
 		}
 	}
@@ -362,7 +375,7 @@ func (s *Stage) Asks(name string) bool {
 // needs says what a stage has a model say beside judgements; "": nothing.
 func (s *Stage) needs(name string) string {
 	switch {
-	case slices.Contains(s.Facts(), name):
+	case slices.ContainsFunc(s.Facts(), algo.SaidBy(name)):
 		return "has formulas that read log-probs of " + name
 	case s.shows(name):
 		return "has formulas that read hidden states of " + name
@@ -459,6 +472,9 @@ func (d decoder) models(r *Recipe) {
 			d.Fail(at.With("renew_first"), "models.%s.renew_first = %d would do nothing without renew", name, m.RenewFirst)
 		}
 		d.headed(name, m, at)
+		if m.CopyOf() != "" {
+			d.copied(r, name, at.With("copy"))
+		}
 		if m.Weights != "" {
 			d.blended(r, name, at.With("weights"))
 		}
@@ -482,6 +498,28 @@ func (d decoder) models(r *Recipe) {
 		}
 		settings.Clear(&m)
 		r.Models[name] = m
+	}
+}
+
+// copied checks whose copy a model is that is not one of the policy.
+func (d decoder) copied(r *Recipe, name string, at settings.Path) {
+	m := r.Models[name]
+	of, known := r.Models[m.Copy]
+	var problem error
+	switch {
+	case !known:
+		problem = fmt.Errorf("there is no [models.%s]%s; accepted: policy, or a model that learns beside it", m.Copy, settings.DidYouMean(m.Copy, append(r.ModelNames(), PolicyModel), ""))
+	case name == ReferenceModel:
+		problem = errors.New("the reference is of the policy; give a copy of another model a name of its own")
+	case of.Copy != PolicyModel && of.Weights == "":
+		problem = fmt.Errorf("%s cannot learn beside the policy; accepted: policy, or a model with copy = \"policy\" or weights that learns beside it", m.Copy)
+	case m.Head && !of.Head:
+		problem = fmt.Errorf("the copy has a head, and %s has none; accepted: head = true in both", m.Copy)
+	case m.Prompt != of.Prompt:
+		problem = fmt.Errorf("prompt is not that of %s, which learns after its own; accepted: the same prompt in both", m.Copy)
+	}
+	if problem != nil {
+		d.Fail(at, "models.%s.copy = %q: %w", name, m.Copy, problem)
 	}
 }
 
@@ -617,7 +655,7 @@ func (d decoder) headed(name string, m Member, at settings.Path) {
 		d.Fail(at.With("head"), "models.ref.head: the reference is asked for log-probs; give a model with a head another name")
 	case m.Adapter != "":
 		d.Fail(at.With("adapter"), "models.%s.adapter does not go with head = true; accepted: the folder of a whole model with a head", name)
-	case m.Renew > 0 || m.Follow > 0:
+	case m.CopyOf() == "" && (m.Renew > 0 || m.Follow > 0):
 		key := "renew"
 		if m.Follow > 0 {
 			key = "follow"
@@ -725,8 +763,12 @@ func (d decoder) members(r *Recipe) {
 			last--
 		}
 		moves := func(st Stage) bool { return !st.Skip && st.Kind == KindRL && st.Learner() != name }
+		if of := r.Models[name].CopyOf(); of != "" {
+			d.copiesLearner(r, name, of)
+			moves = func(st Stage) bool { _, beside := st.Learn[of]; return !st.Skip && beside }
+		}
 		if m, first := r.Models[name], r.FirstUse(name); m.Follow > 0 && first <= last && !slices.ContainsFunc(r.Stages[first:last+1], moves) {
-			d.Fail(settings.Path{"models", name, "follow"}, "models.%s.follow = %v would do nothing: a copy follows in stages of kind rl, and there is none from its first use to its last", name, m.Follow)
+			d.Fail(settings.Path{"models", name, "follow"}, "models.%s.follow = %v would do nothing: a copy follows %s, and there is none from its first use to its last", name, m.Follow, followed(m))
 		}
 		for _, of := range r.MadeOf(name) {
 			if m := r.Models[of]; m.Copy != "" && !r.Trained(of) {
@@ -748,13 +790,36 @@ func (d decoder) members(r *Recipe) {
 	}
 }
 
+// followed says where a copy follows what it is a copy of.
+func followed(m Member) string {
+	if of := m.CopyOf(); of != "" {
+		return "in stages with a table [stage.learn." + of + "]"
+	}
+	return "in stages of kind rl"
+}
+
+// copiesLearner checks that the model that one is a copy of learns beside the policy, and only there: while a stage
+// trains it, its weights lie where the policy does.
+func (d decoder) copiesLearner(r *Recipe, name, of string) {
+	p := settings.Path{"models", name, "copy"}
+	beside := func(st Stage) bool { _, learns := st.Learn[of]; return !st.Skip && learns }
+	switch i := slices.IndexFunc(r.Stages, func(st Stage) bool { return !st.Skip && st.Learner() == of }); {
+	case i >= 0:
+		d.Fail(p, "models.%s.copy = %q: stage %s trains %s; accepted: a model that learns beside the policy alone, by a table [stage.learn.%s]", name, of, r.Stages[i].Name, of, of)
+	case !slices.ContainsFunc(r.Stages, beside):
+		err := fmt.Errorf("no stage lets %s learn beside the policy", of)
+		d.Fail(p, "models.%s.copy = %q: %w", name, of, hint.With(err, "add a table [stage.learn.%s], or write copy = \"policy\"", of))
+	}
+}
+
 // taught refuses a model whose head begins at 0 and is read before a stage has trained it.
 func (d decoder) taught(r *Recipe, name string) {
 	leftOut := false // a stage that trains it is left out, and none reads it
+	learns := cmp.Or(r.Models[name].CopyOf(), name)
 	for _, st := range r.Stages {
 		skip, asks := st.Skip, st.Asks(name)
 		st.Skip = false
-		trains := st.Learner() == name && st.Scores() || slices.ContainsFunc(st.Learners(), func(l Beside) bool { return l.Trains == name && l.Scores() })
+		trains := st.Learner() == learns && st.Scores() || slices.ContainsFunc(st.Learners(), func(l Beside) bool { return l.Trains == learns && l.Scores() })
 		switch {
 		case trains && !skip:
 			return
@@ -838,6 +903,8 @@ func (d decoder) trains(r *Recipe, st *Stage, at settings.Path) {
 		problem = "its reward has the policy score texts, and the stage draws by a sum; accepted: a copy of it"
 	case m.Logits != "" && st.Best.Every > 0:
 		problem = "the best policy, which [stage.best] keeps, would draw without the others of the sum"
+	case m.CopyOf() != "":
+		problem = "it is a copy of " + m.Copy + ", which learns; accepted: policy, or a model with copy = \"policy\""
 	case m.Renew > 0 || m.Follow > 0:
 		problem = "a copy with renew or follow is made of the policy again and again; remove these keys from [models." + who + "]"
 	case st.FilteredBy() == who: // which is told at its key

@@ -481,8 +481,9 @@ type Stage struct {
 	// who else learns in each step: models of [models] by their names, or policy, a second loss of it on rows
 	Learn map[string]Learning `toml:"learn" in:"rl" of:"learn"`
 
-	played bool           // its task is played in turns
-	models []reward.Model // that formulas name beside those that every recipe has
+	played  bool           // its task is played in turns
+	replays bool           // it learns from a store of another one, see [Learning]
+	models  []reward.Model // that formulas name beside those that every recipe has
 }
 
 // Variant implements [settings.Variant]: a stage without a best policy, a learner of its

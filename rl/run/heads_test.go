@@ -482,3 +482,102 @@ func TestLongHeadPrompt(t *testing.T) {
 		t.Errorf("%v (%v)", err, hint.All(err))
 	}
 }
+
+// followedRun is a run in which a critic learns beside the policy, from a store too, and a slow copy follows it.
+const followedRun = `
+[models.critic]
+copy = "policy"
+head = true
+[models.slow]
+copy = "critic"
+head = true
+follow = 0.25
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rl"
+steps = 3
+reward = "random"
+checkpoint_every = 1
+replay = {store = "true", share = 0.5, max_age = 100}
+[stage.algorithm]
+loss = "token_mean(weight*policy + penalty, fresh)"
+penalty = "0*slow"
+[stage.algorithm.metrics]
+"my/before" = "step_token_mean(critic.value == previous(critic), position > 1)"
+"my/apart" = "step_token_mean(slow == critic)"
+[stage.learn.critic]
+first = true
+replayed = true
+algorithm = {preset = "", loss = "token_mean(square(score - reward)) + token_mean(square(value - slow.value - reward), fresh)"}
+optimizer = {lr = 1e-3, value_lr = 1e-2, warmup_steps = 0}
+`
+
+// TestFollowedCritic: a slow copy of a critic moves its share of the way to it at each update, weights and head; what a
+// head says before a token is what it says after the one before it. The critic learns from stored groups too. A run that
+// is killed comes to the same bytes, and several updates of a step are others than one.
+func TestFollowedCritic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	for name, more := range map[string][]string{"whole": nil, "adapter": {"model.dtype=q8_0", "model.lora.rank=3"}} {
+		t.Run(name, func(t *testing.T) { followsCritic(t, more) })
+	}
+}
+
+func followsCritic(t *testing.T, sets []string) {
+	dev, dir := tester(t), t.TempDir()
+	must(t, trainText(t, dev, dir, followedRun, false, sets...))
+	all := checkpointDirs(t, dir)
+	numbers := func(dir, name string) map[string][]float32 {
+		ts, err := hf.OpenTensorFile(filepath.Join(dir, filepath.FromSlash(name)))
+		must(t, err)
+		defer ts.Close()
+		out := map[string][]float32{}
+		for _, tensor := range ts.Names() {
+			out[tensor], err = ts.Read(tensor)
+			must(t, err)
+		}
+		return out
+	}
+	for k := len(all) - 2; k < len(all); k++ { // the steps after the first
+		for _, file := range []func(string) string{recipe.MemberWeights, recipe.MemberHead} {
+			before, after, critic := numbers(all[k-1], file("slow")), numbers(all[k], file("slow")), numbers(all[k], file("critic"))
+			moved := false
+			for name, x := range before {
+				for i := range x {
+					from, to, got := float64(x[i]), float64(critic[name][i]), float64(after[name][i])
+					// Each of three operations rounds by 2^-24 of what is not above |from| + |to|.
+					if want := from + 0.25*(to-from); math.Abs(got-want) > 3*math.Ldexp(math.Abs(from)+math.Abs(to), -24) {
+						t.Fatalf("%s of %s[%d] went from %v to %v, and the critic is at %v", file("slow"), name, i, from, got, to)
+					}
+					moved = moved || from != got
+				}
+			}
+			if !moved {
+				t.Errorf("%s has not moved", file("slow"))
+			}
+		}
+	}
+	rows := metricRows(t, dir, "my/before")
+	tokens := rows[0]["critic/tokens"].(float64)
+	for step, row := range rows {
+		if row["my/before"] != 1.0 || row["my/apart"].(float64) == 1 {
+			t.Errorf("step %d: %v, %v", step+1, row["my/before"], row["my/apart"])
+		}
+		if stored := row["rollout/replayed_groups"].(float64); (stored > 0) != (step > 0) || row["critic/tokens"].(float64) < tokens/2 {
+			t.Errorf("step %d: %v groups of the store, and the critic learns from %v tokens", step+1, stored, row["critic/tokens"])
+		}
+	}
+	want, again := runFiles(t, dir), copyRun(t, dir)
+	for _, c := range checkpointDirs(t, again)[len(all)-2:] {
+		must(t, os.RemoveAll(c))
+	}
+	must(t, trainText(t, dev, again, followedRun, true, sets...))
+	sameRun(t, runFiles(t, again), want)
+	more := t.TempDir()
+	must(t, trainText(t, dev, more, followedRun, false, slices.Concat(sets, []string{"stage.rl.learn.critic.updates=2"})...))
+	if metricRows(t, more, "my/before")[0]["critic/loss"] == rows[0]["critic/loss"] {
+		t.Error("a second update of a step changes nothing")
+	}
+}

@@ -65,10 +65,20 @@ func (s *reinforcement) learnBeside(a *Asked, first bool) error {
 // due says whether it learns in a step.
 func (b *beside) due(at Position) bool { return at.Step%b.Every == 0 }
 
-// learn makes an update from what it learns from in a step. Where there is nothing yet, or keep leaves nothing, there
-// is none.
+// learn makes its updates from what it learns from in a step, of which the last one is measured. Where there is nothing
+// yet, or keep leaves nothing, there is none.
 func (b *beside) learn(a *Asked) error {
 	b.found = metrics.Row{}
+	for range b.Updates {
+		if err := b.update(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// update makes one of them.
+func (b *beside) update(a *Asked) error {
 	if !b.due(a.At) {
 		return nil
 	}
@@ -98,6 +108,9 @@ func (b *beside) lesson(a *Asked) (*Valued, error) {
 		return b.rows(a.At, b.stage, cs)
 	}
 	own := Asked{Drawn: a.Drawn, Now: a.Now[:len(a.Completions)]}
+	if b.Stored {
+		own.Replayed, own.Now = a.Replayed, a.Now
+	}
 	if own.stage = b.stage; b.ByTruth {
 		own.Completions = slices.Clone(own.Completions)
 		for i := range own.Completions {
@@ -105,7 +118,7 @@ func (b *beside) lesson(a *Asked) (*Valued, error) {
 		}
 	}
 	var err error
-	if own.Table, err = b.of(&own.Plan, own.Completions, own.Now).table(asked, b.reads); err != nil {
+	if own.Table, err = b.of(&own.Plan, own.all(), own.Now).table(asked, b.reads); err != nil {
 		return nil, err
 	}
 	v, err := b.value(own)

@@ -148,6 +148,13 @@ func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
 		own := ofModel(fact)
 		return &own, false
 	}
+	if name, is := algo.BeforeToken(fact); is && f.recipe.Models[name].Head {
+		if by < asked {
+			return nil, true
+		}
+		own := ofModel(fact)
+		return &own, false
+	}
 	if f.judges[fact] != nil {
 		if by < drawn {
 			return nil, true
@@ -479,8 +486,9 @@ func labels(x subject, _ string) (formula.Column, error) {
 
 func ofModel(fact string) supplier {
 	return supplier{fact: fact, known: asked, columns: one(func(x subject, fact string) (formula.Column, error) {
-		if x.recipe.Models[fact].Prompt != "" {
-			return x.after(fact)
+		model, _ := algo.BeforeToken(fact)
+		if x.recipe.Models[model].Prompt != "" {
+			return x.after(fact, model)
 		}
 		rows, err := x.models.Supply(fact, column(x.cs, func(c *Completion) rollout.View { return c.View }))
 		return formula.Column{Level: formula.Token, V: slices.Concat(rows...)}, err
@@ -499,8 +507,8 @@ func (f *facts) prompted(problem verify.Problem, model string) (ids []int, lacks
 	return ids, ""
 }
 
-// after is what a model says of the tokens after a prompt of its own.
-func (x subject) after(model string) (formula.Column, error) {
+// after is a fact that a model says of the tokens after a prompt of its own.
+func (x subject) after(fact, model string) (formula.Column, error) {
 	var views []rollout.View
 	lacks := make([]string, len(x.cs)) // why there is no such prompt; "": there is
 	for i := range x.cs {
@@ -509,7 +517,7 @@ func (x subject) after(model string) (formula.Column, error) {
 			views = append(views, x.cs[i].View.After(ids))
 		}
 	}
-	rows, err := x.models.Supply(model, views)
+	rows, err := x.models.Supply(fact, views)
 	if err != nil {
 		return formula.Column{}, err
 	}

@@ -17,7 +17,7 @@ func Lagging(r *recipe.Recipe) []string {
 			continue
 		}
 		method, err := st.Compiled() // an error is told when the stage begins
-		if err == nil && st.Lag == 0 && st.Replay.Store != "" && !method.Corrects() {
+		if err == nil && st.Lag == 0 && st.Replay.Store != "" && !method.Corrects() && !method.TellsReplayed() {
 			notes = append(notes, fmt.Sprintf("warning: stage %s: nothing corrects the age of replayed groups, as the loss does not read old, the log-prob under the weights that drew them. Set weight = \"tis\" or ratio = \"exp(logp - old)\" in [stage.algorithm]", st.Name))
 		}
 		if st.Lag == 0 {

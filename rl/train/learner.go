@@ -168,7 +168,7 @@ func (s *learner) once(v *Valued, lr, headLR float64) (*batch, measured, error) 
 		return nil, measured{}, err
 	}
 	if b == nil {
-		return nil, measured{}, s.afterStep(v.Step.Table, problemsOf(v.Completions))
+		return nil, measured{}, s.afterStep(v.Step.Table, problemsOf(v.all()))
 	}
 	m, err := b.backward(false)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *learner) once(v *Valued, lr, headLR float64) (*batch, measured, error) 
 	}
 	maps.Copy(m.metrics, v.Metrics)
 	maps.DeleteFunc(m.metrics, func(name string, _ float64) bool { return !ofRows(name) })
-	return b, m, s.afterStep(v.Step.Table, problemsOf(v.Completions))
+	return b, m, s.afterStep(v.Step.Table, problemsOf(v.all()))
 }
 
 // rows is a step of completions that are rows of data, with what the method makes of them.
@@ -199,11 +199,11 @@ func (s *learner) rows(at Position, st *recipe.Stage, cs []Completion) (*Valued,
 
 // whole is an update of all completions, in their order.
 func (s *learner) whole(v *Valued) (*batch, error) {
-	groups := make([]int, groupsOf(v.Completions))
+	groups := make([]int, groupsOf(v.all()))
 	for i := range groups {
 		groups[i] = i
 	}
-	return s.deal(v, groups, make([][]float64, len(v.Completions)))
+	return s.deal(v, groups, make([][]float64, len(v.all())))
 }
 
 // ofRows says whether a metric of a method tells something about rows of data. The others

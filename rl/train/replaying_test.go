@@ -13,7 +13,7 @@ func TestReplayIsCorrected(t *testing.T) {
 	for _, c := range []struct {
 		method string
 		warns  bool
-	}{{`preset = "grpo"`, true}, {`preset = "grpo", ratio = "exp(logp - old)"`, false}, {`preset = "tis"`, false}} {
+	}{{`preset = "grpo"`, true}, {`preset = "grpo", ratio = "exp(logp - old)"`, false}, {`preset = "tis"`, false}, {`preset = "grpo", loss = "token_mean(policy, fresh)"`, false}} {
 		r, err := recipe.Load("chain-sum-tiny", []string{"stage.rl.replay.store=group_std(reward) > 0", "stage.rl.algorithm={" + c.method + "}"})
 		if err != nil {
 			t.Fatal(err)

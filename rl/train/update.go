@@ -122,8 +122,12 @@ func (b *batch) apply(h learn.Optimizer) (norm float64, err error) {
 	if errors.Is(err, learn.ErrNotFinite) {
 		err = failed(err, h.LR, h.ClipNorm)
 	}
-	if err == nil && b.v.stage.Kind == recipe.KindRL && !b.s.beside() { // every stage begins with an average of its own
-		err = b.s.cast.Follow(1 - b.v.stage.RL.EMADecay)
+	switch {
+	case err != nil:
+	case b.s.beside():
+		err = b.s.cast.Follow(b.v.stage.Learner(), 0)
+	case b.v.stage.Kind == recipe.KindRL: // every stage begins with an average of its own
+		err = b.s.cast.Follow(recipe.PolicyModel, 1-b.v.stage.RL.EMADecay)
 	}
 	if err != nil {
 		return norm, err
