@@ -47,6 +47,7 @@ const (
 	noWords    = "the tiny model writes no words: rewards are equal"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
+	tooYoung   = "two steps make no group that old"
 	unwritten  = "no step here makes such a row"
 	stands     = "its learning rate is 0 while the preference model learns"
 )
@@ -58,6 +59,7 @@ var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
 	"autowebglm algorithm.policy":                noRatio,
+	"archer algorithm.policy":                    noRatio,
 	"refalign algorithm.policy":                  noRatio,
 	"greedy-rollout-baseline algorithm.policy":   noRatio,
 	"crew-dpo algorithm.keep":                    noPair,
@@ -91,7 +93,8 @@ var actsLater = map[string]string{
 	"sws algorithm.state.best":              unwritten,
 	"sws algorithm.state.total":             unwritten,
 	"sws algorithm.state.timed":             unwritten,
-	"remix replay.max_age":                  "two steps make no group that old",
+	"remix replay.max_age":                  tooYoung,
+	"archer replay.max_age":                 tooYoung,
 	"rubicon algorithm.keep":                "graded rewards leave no group uniform",
 	"drive algorithm.clip_high":             noneSolved,
 	"ppo-plus-plus second_chance":           oneToken,
@@ -142,12 +145,15 @@ var staysPut = map[string]string{
 	"ppr trains":               "as cooper",
 	"carr trains":              "as cooper",
 	"archer learn":             "as oreal",
+	"archer replay":            "its critics learn from the store",
 	"mrmbench learn":           "as oreal",
 	"reasoning-vectors trains": "the formula of a model names who learns there",
 	"reward-math truth":        "it is measured, and never paid",
 	"rlmt truth":               "as reward-math",
 	"rlpt truth":               "as reward-math",
 	"rlprompt truth":           "as reward-math",
+	"rlprompt learn":           "as oreal",
+	"critique-rl truth":        "as reward-math",
 	"rlbff truth":              "as reward-math",
 	"master-rm truth":          "as reward-math",
 	"writing-zero truth":       "as reward-math",
@@ -163,7 +169,7 @@ var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24,
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"int": 40, "clpo": 40, "rlot": 60, "think-rm": 120, "router-r1": 60}
+var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "router-r1": 60}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{
@@ -201,6 +207,8 @@ var easyOnes = map[string]struct{ from, task string }{
 	"climb":             {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, settings = {terms = 4, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"latent-trajectory": {"chain-sum-tiny", easyTask},                                                                                                                                                        // of two layers
 	"self-prm":          {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.1}}`}, // with a solution and a verdict
+	"critique-rl":       {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 18, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.3}}`}, // with a working
+	"rlprompt":          {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`}, // texts stand after a completion
 	"think-rm":          {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 2, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"rooms":             {"rooms-tiny", `task={name = "rooms", eval_problems = 1, eval_samples = 1, settings = {rooms = 4, turns = 6, aimed = 0.5}}`},
 	"library":           {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5}}`},
@@ -213,7 +221,6 @@ var easyOnes = map[string]struct{ from, task string }{
 	"rlpt":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 12, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"secrepair":         {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"table":             {"tablegpt-r1", `task={name = "table", eval_problems = 1, eval_samples = 1, settings = {rows = 3, most = 3, words = 0.8, careless = 0.4}}`},
-	"critic":            {"critique-rl", `task={name = "critic", eval_problems = 1, eval_samples = 1, settings = {steps = 3, max_number = 3, max_total = 9, aimed = 0.5}}`},
 	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"zerosearch":        {"library", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, writer = "simulator"}}`},
 	"ai-searchplanner":  {"library", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, known = 1, noise = 3, turns = 3, searched = 0.8, reader = "reader"}}`},
