@@ -238,8 +238,13 @@ func withoutModels(t *testing.T, r *Recipe) {
 		}
 		s.Sources = slices.DeleteFunc(s.Sources, func(from rowSource) bool { return !made[from.Rows] })
 		s.Sampling.FilterBy = ""
+		if slices.ContainsFunc(asked, func(name string) bool { return strings.Contains(s.Curriculum.Order, name) }) {
+			s.Curriculum = stageDefaults(KindRL).Curriculum
+		}
 	}
-	r.Stages = slices.DeleteFunc(r.Stages, func(s Stage) bool { return s.Kind == KindMake && s.Make == nil })
+	r.Stages = slices.DeleteFunc(r.Stages, func(s Stage) bool {
+		return s.Kind == KindMake && s.Make == nil || s.Kind == KindPreference && !r.Task.FromData() && !s.OfRows()
+	})
 	r.Models = nil
 	if r.Task.Blocks() { // the problems have one answer then
 		r.Task.Tools, r.Task.Episode = nil, Episode{History: HistoryAppend}

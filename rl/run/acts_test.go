@@ -119,6 +119,7 @@ var staysPut = map[string]string{
 	"rusca truth":              "as reward-math",
 	"b-star reward":            "its method reads the value that it names",
 	"think-rm truth":           "as reward-math",
+	"secrepair truth":          "as reward-math",
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"thinktuning source":       "as ampo",
@@ -516,6 +517,7 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		if st.Lists() && !full.Task.FromData() {
 			set("curriculum.pool=48") // the task has 54
 		}
+		set("max_not_scored=1") // a key that is put back may leave a judge whose answers cannot be read
 		set("steps=%d", max(2, moreSteps[a.name]))
 		set("prompts_per_step=%d", max(8, manyPrompts[a.name]))
 		if t := st.Tree; st.Grows() {
