@@ -120,6 +120,7 @@ var staysPut = map[string]string{
 	"b-star reward":            "its method reads the value that it names",
 	"think-rm truth":           "as reward-math",
 	"secrepair truth":          "as reward-math",
+	"libra truth":              "as reward-math",
 	"cooper truth":             "the model that learns beside the policy takes it for the reward",
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"thinktuning source":       "as ampo",
@@ -163,14 +164,14 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "libra": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
 
 // moreSteps are those of recipes whose parts wait for what earlier steps leave.
 var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24, "co-reward": 3, "gain-rl": 24, "laser-d": 4}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "router-r1": 60}
+var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "libra": 120, "router-r1": 60}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{
@@ -236,6 +237,9 @@ var easyOnes = map[string]struct{ from, task string }{
 	"rlot":              {"", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 8, episode = {turns = 3, tokens = 56}, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}, tool = [{tool = "blocks", options = {model = "writer", step = "^[^=]*=[0-9]+", draws = 4, context = 40, max_tokens = 16}}]}`}, // of the start of easyTask
 	"forms":             {"rooms-tiny", `task={name = "forms", eval_problems = 1, eval_samples = 1, settings = {pages = 2, fields = 2, values = 3, turns = 6, aimed = 0.9}}`},
 	"behavior-priming":  {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
+
+	"pedagogical-alignment": {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
+	"libra":                 {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 2, max_number = 2, max_total = 4, careless = 0.3}}`},
 }
 
 // TestActs takes two steps of every stage of the recipes of published systems, with a tiny
@@ -566,6 +570,9 @@ func (a *acting) course(other []string, sets ...string) []string {
 			event, err := stage.Step(a.t.Context(), at)
 			if errors.Is(err, io.EOF) {
 				break
+			}
+			if other != nil && errors.Is(err, train.ErrNotScored) { // by a judge that a change has left untaught
+				return append(course, err.Error())
 			}
 			must(a.t, err)
 			a.exact(event.Metrics)
