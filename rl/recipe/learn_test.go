@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
@@ -157,6 +158,7 @@ func TestCopyOf(t *testing.T) {
 		{"after another prompt", "follow = 0.1", "follow = 0.1\nprompt = \"{question}\"", "prompt is not that of rm, which learns after its own"},
 		{"of one that does not learn", "[models.slow]\ncopy = \"rm\"", "[models.m]\ncopy = \"policy\"\nhead = true\n[models.slow]\ncopy = \"m\"", "models.slow.copy = \"m\": no stage lets m learn beside the policy"},
 		{"of one that a stage trains", "[[stage]]\nname = \"rl\"", "[[stage]]\nname = \"early\"\nkind = \"rl\"\ntrains = \"rm\"\n[stage.algorithm]\npreset = \"bradley_terry\"\npair = \"scored_group\"\n[[stage]]\nname = \"rl\"", "models.slow.copy = \"rm\": stage early trains rm; accepted: a model that learns beside the policy alone"},
+		{"of one that does not learn a head", `loss = "seq_mean(square(last(score) - reward - 0.9*last(slow.value)))"`, `loss = "-seq_mean(reward*sum(logp)*last(slow.value))"`, "give it a table [stage.learn.rm] with a loss that reads score or value"},
 		{"the reference", "[models.slow]\ncopy = \"rm\"\nhead = true", "[models.ref]\ncopy = \"rm\"", "the reference is of the policy; give a copy of another model a name of its own"},
 		{"in a formula over models", "[models.slow]", "[models.m]\nweights = \"policy + slow\"\n[models.slow]", "unknown name slow"},
 	} {
@@ -164,7 +166,7 @@ func TestCopyOf(t *testing.T) {
 		if text == slowText {
 			t.Fatalf("%s: there is no %q", c.about, c.from)
 		}
-		if _, err := Parse("mine.toml", text, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Parse("mine.toml", text, nil); err == nil || !strings.Contains(err.Error()+strings.Join(hint.All(err), "; "), c.want) {
 			t.Errorf("%s: %v\nwant %s", c.about, err, c.want)
 		}
 	}

@@ -205,29 +205,10 @@ func (r *Recipe) Makes(st *Stage, column string) (some, all bool) {
 	return some, all
 }
 
-// Likenesses are rows as stages make them that a stage draws, one for each [[stage.make]], with ? in place of what is
-// not known before; open is a column that is a list then, if a template of one name stands for it.
-func (r *Recipe) Likenesses(st *Stage, open string) []verify.Problem {
-	var like func(value any) any
-	like = func(value any) any {
-		switch v := value.(type) {
-		case []any:
-			list := make([]any, len(v))
-			for i, entry := range v {
-				list[i] = like(entry)
-			}
-			return list
-		case map[string]any:
-			table := map[string]any{}
-			for name, member := range v {
-				table[name] = like(member)
-			}
-			return table
-		case string:
-			return "?"
-		}
-		return value
-	}
+// Likenesses are rows as stages make them that a stage draws, one for each [[stage.make]], with ? in place of texts and 1
+// in place of numbers. A member of the problem that stands alone may be anything: it is a list in the columns that are
+// open, a text in others, in lists and as ask, and a number elsewhere in a table.
+func (r *Recipe) Likenesses(st *Stage, open ...string) []verify.Problem {
 	var out []verify.Problem
 	for _, source := range st.Sources {
 		for i := range r.Stages {
@@ -237,11 +218,11 @@ func (r *Recipe) Likenesses(st *Stage, open string) []verify.Problem {
 				}
 				row := verify.Problem{ID: m.Rows, Metadata: map[string]json.RawMessage{}}
 				for name, template := range m.Row {
-					value := like(template)
-					if text, is := template.(string); is && name == open && strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
-						value = []any{"?"}
+					member := any("?")
+					if slices.Contains(open, name) {
+						member = []any{"?"}
 					}
-					switch raw, err := json.Marshal(value); {
+					switch raw, err := json.Marshal(r.Stages[i].likeness(template, member)); {
 					case err != nil: // no part of it fails
 					case name == "question" || name == "prompt":
 						row.Question = "?"
@@ -256,6 +237,43 @@ func (r *Recipe) Likenesses(st *Stage, open string) []verify.Problem {
 		}
 	}
 	return out
+}
+
+// likeness is a value that has the type of what the template of a column makes. member is what stands for a member of the
+// problem.
+func (s *Stage) likeness(template, member any) any {
+	switch v := template.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i, entry := range v {
+			list[i] = s.likeness(entry, "?")
+		}
+		return list
+	case map[string]any:
+		table := map[string]any{}
+		for name, inner := range v {
+			member := any(1)
+			if name == "ask" {
+				member = "?"
+			}
+			table[name] = s.likeness(inner, member)
+		}
+		return table
+	case string:
+		pieces, err := braces.Parse(v, "name")
+		if err != nil || len(pieces) != 1 || !pieces[0].Braced {
+			return "?"
+		}
+		name := pieces[0].Text
+		if plainMember.MatchString(name) {
+			return member
+		}
+		if _, text := slotNames[name]; text || s.reasoner(name) > 0 {
+			return "?"
+		}
+		return 1 // of a formula
+	}
+	return template
 }
 
 // shareError bounds what the sum of shares, which are decimal fractions, loses to rounding: 2^-52 for each of a
@@ -650,10 +668,14 @@ func (d decoder) columned(value any, p settings.Path) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(table)) {
+			p := p.With(name)
+			if !modelName.MatchString(name) {
+				d.Fail(p, "%s: the name of a member is not accepted; accepted: lower-case letters, digits and _", d.Name(p))
+			}
 			switch table[name].(type) {
 			case int64, float64:
 			default:
-				text(p.With(name), table[name], "a text with names in braces, or a number")
+				text(p, table[name], "a text with names in braces, or a number")
 			}
 		}
 	}

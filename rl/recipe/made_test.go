@@ -106,6 +106,8 @@ func TestMakingErrors(t *testing.T) {
 		{`share = "{group_mean(task)}"`, `share = []`, `mine.toml:15:72: stage.pairs.make.0.row.share is an empty list; accepted: a list of texts`},
 		{`share = "{group_mean(task)}"`, `share = ["{best}", 1]`, `stage.pairs.make.0.row.share.1 = 1 is a whole number; accepted: a text with names in braces, or a table of them`},
 		{`share = "{group_mean(task)}"`, `share = [{ask = true}]`, `stage.pairs.make.0.row.share.0.ask = true is a boolean; accepted: a text with names in braces, or a number`},
+		{`share = "{group_mean(task)}"`, `share = [{ask = "x", points = inf}]`, `accepted: finite numbers`},
+		{`share = "{group_mean(task)}"`, `share = [{ask = "x", "a b" = 2}]`, `stage.pairs.make.0.row.share.0.a b: the name of a member is not accepted; accepted: lower-case letters, digits and _`},
 		{`share = "{group_mean(task)}"`, `share = [{ask = "x"}, {ask = " "}]`, `stage.pairs.make.0.row.share.1.ask is empty, and so would be`},
 		{`share = "{group_mean(task)}"`, `share = ["x", "{said}"]`, `stage.pairs.make.0.row.share.1: column 2: said goes with by`},
 		{`share = "{group_mean(task)}"`, `share = ["x", "{bst}"]`, `stage.pairs.make.0.row.share.1: column 2: unknown name bst`},

@@ -535,7 +535,7 @@ func (d decoder) behind(name string, m Member, at settings.Path) {
 	case parts == nil && strings.HasPrefix(m.URL, "https://"):
 		problem = errors.New("a run asks nobody beyond this machine, and on it without encryption; accepted: \"127.0.0.1:PORT\"")
 	case parts == nil:
-		problem = hint.With(errors.New("it is no address of this machine; accepted: \"127.0.0.1:PORT\", \"localhost:PORT\" or \"[::1]:PORT\", with http:// before it or not, and nothing behind it"), "a server of another machine is reached by a tunnel: ssh -L 8080:127.0.0.1:8080 HOST")
+		problem = hint.With(errors.New("it is no address of this machine; accepted: \"127.0.0.1:PORT\", \"localhost:PORT\" or \"[::1]:PORT\", with http:// before it or not, and nothing after it"), "a server of another machine is reached by a tunnel: ssh -L 8080:127.0.0.1:8080 HOST")
 	case name == ReferenceModel:
 		problem = errors.New("the reference is asked for log-probs, and a model behind an address writes texts alone; give a judge a name of its own")
 	default:
@@ -815,7 +815,8 @@ func (d decoder) copiesLearner(r *Recipe, name, of string) {
 // taught refuses a model whose head begins at 0 and is read before a stage has trained it.
 func (d decoder) taught(r *Recipe, name string) {
 	leftOut := false // a stage that trains it is left out, and none reads it
-	learns := cmp.Or(r.Models[name].CopyOf(), name)
+	of := r.Models[name].CopyOf()
+	learns := cmp.Or(of, name)
 	for _, st := range r.Stages {
 		skip, asks := st.Skip, st.Asks(name)
 		st.Skip = false
@@ -827,7 +828,11 @@ func (d decoder) taught(r *Recipe, name string) {
 			leftOut = true
 		case asks && !skip:
 			err := fmt.Errorf("stage %s reads the head of %s, and no stage before it trains that: the head is all zeros", st.Name, name)
-			d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "add a stage before it with trains = \"%s\" and a loss that reads score, such as preset = \"bradley_terry\"", name))
+			advice := fmt.Sprintf("add a stage before it with trains = \"%s\" and a loss that reads score, such as preset = \"bradley_terry\"", name)
+			if of != "" {
+				advice = fmt.Sprintf("give it a table [stage.learn.%s] with a loss that reads score or value", of)
+			}
+			d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "%s", advice))
 			return
 		}
 	}
@@ -835,6 +840,9 @@ func (d decoder) taught(r *Recipe, name string) {
 		return
 	}
 	err := fmt.Errorf("no stage trains the head of %s: none has trains = %q and a loss that reads score, or a table [stage.learn.%s] whose loss reads score or value", name, name, name)
+	if of != "" {
+		err = fmt.Errorf("no stage trains the head of %s, of which %s is a copy: none has a table [stage.learn.%s] whose loss reads score or value", of, name, of)
+	}
 	d.Fail(settings.Path{"models", name, "head"}, "models.%s.head: %w", name, hint.With(err, "preset = \"bradley_terry\" is such a loss; or leave head out"))
 }
 

@@ -49,7 +49,7 @@ func TestJudgedRows(t *testing.T) {
 		`,"level":1,"rubric":[{"ask":"is short","points":2}]`: "",
 		`,"level":1`:                                "line 7: the row has no rubric, whose entries are judged",
 		`,"level":1,"rubric":"is short"`:            `line 7: rubric of the row is "is short"; accepted: a list of 1 to 64 texts`,
-		`,"level":1,"rubric":[{"asks":"is short"}]`: `line 7: entry 1 of rubric is {"asks":"is short"}; accepted: a text that is not empty`,
+		`,"level":1,"rubric":[{"asks":"is short"}]`: `line 7: entry 1 of rubric: unknown member "asks"`,
 		`,"rubric":["is short"]`:                    "line 7: the prompt reads {row.level}, and beside question and answer the row has",
 	} {
 		var rows strings.Builder
@@ -93,6 +93,12 @@ verifier = [{name = "good", verifier = "judge", options = {model = "reader", sho
 		{"", "", ""},
 		{`[{ask = "is {answer}", points = 2}]`, `"{row.terms}"`, ""},
 		{`[{ask = "is {answer}", points = 2}]`, `"is {answer}"`, `verifier good cannot be asked about the made rows asked: rubric of the row is "?"; accepted: a list of 1 to 64 texts`},
+		{`points = 2}]`, `points = "{row.points}"}]`, ""},
+		{`points = 2}]`, `points = "{group_size}"}]`, ""},
+		{`points = 2}]`, `points = "{completion}"}]`, `entry 1 of rubric is {"ask":"?","points":"?"}`},
+		{`ask = "is {answer}"`, `ask = "{row.hint}"`, ""},
+		{`[{ask = "is {answer}", points = 2}]`, `"{row.hint} and {answer}"`, `rubric of the row is "?"; accepted: a list of 1 to 64 texts`},
+		{`points = 2}]`, `point = 2}]`, `did you mean points?`},
 		{`points = 2}]`, `points = 0}]`, `entry 1 of rubric is {"ask":"?","points":0}`},
 		{`rubric = [`, `rubrics = [`, "verifier good cannot be asked about the made rows asked: the row has no rubric"},
 		{`level =`, `levels =`, "the prompt reads {row.level}, and beside question and answer the row has levels, rubric"},
@@ -103,8 +109,35 @@ verifier = [{name = "good", verifier = "judge", options = {model = "reader", sho
 			t.Fatal(err)
 		}
 		_, err := load(path)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "stage.rl.verifier.good.options")) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error()+strings.Join(hint.All(err), "; "), c.want) || !strings.Contains(err.Error(), "stage.rl.verifier.good.options")) {
 			t.Errorf("%s: %v, want %q", c.new, err, c.want)
+		}
+	}
+}
+
+// TestListedMadeRows: a second chance by entries of made rows is refused before the run where the rows have no such list.
+func TestListedMadeRows(t *testing.T) {
+	for column, fits := range map[string]bool{`["is {answer}"]`: true, `"{row.terms}"`: true, `"is {answer}"`: false} {
+		text := `base = "chain-sum-tiny"
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rows"
+kind = "make"
+make = [{rows = "asked", row = {question = "{question}", answer = "{answer}", hints = ` + column + `}}]
+[[stage]]
+name = "rl"
+source = [{rows = "asked"}]
+second_chance = {when = "true", show = "{hints} {question}", entries = "0.5"}
+`
+		path := filepath.Join(t.TempDir(), "r.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := load(path)
+		const want = `second_chance.show = "{hints} {question}" names no list of the made rows asked, and entries needs one; accepted: the name of a list in braces`
+		if fits && err != nil || !fits && (err == nil || !strings.Contains(err.Error(), "r.toml:") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", column, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/braces"
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
@@ -88,6 +89,7 @@ func open(r *recipe.Recipe, again bool, tell func(command string)) (opened *Open
 	var notes []string
 	if faults.Err() == nil {
 		answerable(&full, source, faults)
+		listed(&full, faults)
 		solvable(&full, source, faults)
 	}
 	if faults.Err() == nil {
@@ -138,6 +140,28 @@ func answerable(r *recipe.Recipe, source prompts.Source, faults *recipe.Faults) 
 			}
 			if lack > 0 {
 				faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.options", i, k), "verifier %s cannot be asked about %s: %w", st.Verifiers[k].Name, terminal.Count(lack, "row", ""), first)
+			}
+		}
+	}
+}
+
+// listed refuses a second chance that shows a part of the entries of a list, where the made rows that the stage draws have
+// no such list.
+func listed(r *recipe.Recipe, faults *recipe.Faults) {
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		show := st.SecondChance.Show
+		if st.SecondChance.Entries == "" || st.Skip {
+			continue
+		}
+		var names []string
+		pieces, _ := braces.Parse(show, "column") // what is wrong is told where the recipe is read
+		for _, p := range pieces {
+			names = append(names, p.Text)
+		}
+		for _, row := range r.Likenesses(st, names...) {
+			if lists, err := prompts.Lists(row, show); err == nil && len(lists) == 0 {
+				faults.Fail(fmt.Sprintf("stage.%d.second_chance.show", i), "second_chance.show = %q names no list of the made rows %s, and entries needs one; accepted: the name of a list in braces", show, row.ID)
 			}
 		}
 	}

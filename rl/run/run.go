@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // ErrInterrupted: the context was cancelled. There is a checkpoint of the last step
@@ -254,12 +256,30 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	if len(r.parts.Recipe.Judges()) > 0 {
 		err = hint.With(err, "if it is a judge, rlzero judge %s --failed shows answers that cannot be read", terminal.ShellWord(r.folder.Dir()))
 	}
-	for _, name := range r.parts.Recipe.ModelNames() {
-		if m := r.parts.Recipe.Models[name]; m.URL != "" {
-			err = hint.With(err, "if the server of %s is gone, start it again at %s and continue with --resume", name, m.Address())
-		}
+	for _, name := range r.unanswered(e, st) {
+		m := r.parts.Recipe.Models[name]
+		err = hint.With(err, "if the server of %s is gone, start it again at %s and continue with --resume", name, m.Address())
 	}
 	return hint.With(err, "%s", again)
+}
+
+// unanswered are the models behind addresses that judges of a stage have asked about the completions of a step, and that
+// did not answer, sorted.
+func (r *run) unanswered(e *train.Event, st *recipe.Stage) []string {
+	models := map[string]bool{}
+	for i := range e.Completions {
+		for k, verdict := range e.Completions[i].Path().Verdicts {
+			name := r.parts.Recipe.Task.JudgedBy() // the first is that of the task
+			if k > 0 {
+				name, _ = st.Verifiers[k-1].Options["model"].(string)
+			}
+			missing := slices.ContainsFunc(verdict.Opinions, func(o verify.Opinion) bool { return o.Missing })
+			if missing && r.parts.Recipe.Models[name].URL != "" {
+				models[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(models))
 }
 
 // interrupt ends a cancelled run where it stands: between two steps. What may be cut

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -237,7 +238,7 @@ func TestNumbers(t *testing.T) {
 
 // stale are metrics of what is not sampled afresh. In a step's only update the trainer's
 // log-probs are those of the step's beginning, of every row.
-const stale = `stage.rl.algorithm.metrics={"my/gap" = "update_token_max(abs(logp - start))", "my/stale" = "default(step_token_max(abs(start - old), age > 0), 0)", "my/other" = "step_token_max(abs(start - old), age == 0)", "my/foreign" = "step_count(foreign)", "my/hinted" = "step_count(hinted)", "my/fresh" = "step_count(fresh)", "my/age" = "step_max(age)", "my/share" = "step_max(hint_share)"}`
+const stale = `stage.rl.algorithm.metrics={"my/gap" = "update_token_max(abs(logp - start))", "my/stale" = "default(step_token_max(abs(start - old), age > 0), 0)", "my/other" = "step_token_max(abs(start - old), age == 0)", "my/foreign" = "step_count(foreign)", "my/hinted" = "step_count(hinted)", "my/fresh" = "step_count(fresh)", "my/age" = "step_max(age)", "my/share" = "step_max(hint_share)", "my/shares" = "step_mean(hint_share)"}`
 
 // TestSecondChance: each way replaces completions of groups that nothing solves, start is
 // what the policy makes of them, old what sampled them, and something else is learnt than without.
@@ -257,6 +258,7 @@ func TestSecondChance(t *testing.T) {
 		"show, to old": {`show = "{target} {question}"`, 0, 4, 1},
 		"entries":      {`show = "{numbers} {question}", entries = "1 - sample", between = " ", replace = 0`, 0, 4, 1},
 		"some entries": {`show = "{numbers} {question}", entries = "0.5*(1 - sample)", between = " ", replace = 0`, 0, 4, 0.5},
+		"descending":   {`show = "{numbers} {question}", entries = "1 - sample/(group_size - 1)", between = " ", replace = 0`, 0, 12, 1}, // 2, 1, 1 and 0 of 2
 		"train_hint":   {`show = "{target} {question}", train_hint = true`, 0, 4, 1},
 		"prefix":       {`prefix = "answer", prefix_share = 0.6, replace = 0`, 0, 16, 0.6},
 		"rows":         {`rows = "answer"`, 4, 0, 0},
@@ -289,6 +291,9 @@ func TestSecondChance(t *testing.T) {
 				if reprompted := strings.HasPrefix(set, "show") && name != "train_hint"; row["my/other"].(float64) > 0 != reprompted {
 					t.Errorf("step %v: start is up to %v from old", row["step"], row["my/other"])
 				}
+				if mean := row["my/shares"]; name == "descending" && mean != 0.5 {
+					t.Errorf("step %v: a completion is shown %v of the entries on average, want 0.5", row["step"], mean)
+				}
 				if row["policy/equal"] != row["policy/compared"] {
 					t.Errorf("step %v: %v of %v log-probs are equal", row["step"], row["policy/equal"], row["policy/compared"])
 				}
@@ -311,6 +316,26 @@ func TestSecondChance(t *testing.T) {
 				t.Errorf("%s and %s come to the same weights", a, b)
 			}
 		}
+	}
+}
+
+// TestEntriesWithLag: a step that waits to be learned from has each group with a second chance twice, as drawn and as
+// merged, however many of its completions were shown entries; a run that is resumed with it comes to the same.
+func TestEntriesWithLag(t *testing.T) {
+	dir := resumed(t, "task.max_prompt_tokens=12", "stage.rl.lag=1", "stage.rl.reward=random",
+		`stage.rl.second_chance={show = "{numbers} {question}", entries = "1 - sample/(group_size - 1)", between = " ", replace = 0, when = "true"}`)
+	all := checkpointDirs(t, dir)
+	text, err := os.ReadFile(filepath.Join(all[1], "trainer", "steps.json"))
+	must(t, err)
+	var steps []struct{ Groups, Replaced []json.RawMessage }
+	must(t, json.Unmarshal(text, &steps))
+	for _, s := range steps {
+		if len(s.Groups) != 8 || len(s.Replaced) != 12 {
+			t.Errorf("%d groups and %d replaced completions wait, want 4 groups twice and 12", len(s.Groups), len(s.Replaced))
+		}
+	}
+	if len(steps) == 0 {
+		t.Error("no step waits: the test shows nothing")
 	}
 }
 

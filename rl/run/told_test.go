@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/panel"
@@ -169,7 +170,7 @@ func TestTold(t *testing.T) {
 
 	// A server that is gone, or that takes no question, stops the run; once it is mended the run goes on from its
 	// checkpoint.
-	for _, why := range []error{errors.New("connection refused"), panel.Refused{Err: errors.New("it answers with status 400")}} {
+	for n, why := range []error{panel.Refused{Err: errors.New("it answers with status 400")}, errors.New("connection refused")} {
 		dead := &server{before: func(n int, _ panel.Query) error {
 			if n > 100 {
 				return why
@@ -179,6 +180,8 @@ func TestTold(t *testing.T) {
 		stopped := t.TempDir()
 		if err := run(t, stopped, dead, Options{}); !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), why.Error()) {
 			t.Fatalf("a server that is gone: %v", err)
+		} else if said := strings.Join(hint.All(err), "\n"); strings.Count(said, "if the server of far is gone") != n { // one that refuses is there
+			t.Errorf("%v: the advice is %s", why, said)
 		}
 		dead.before = nil
 		must(t, run(t, stopped, dead, Options{Resume: true}))

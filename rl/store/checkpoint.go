@@ -308,10 +308,13 @@ func load(fsys FS, dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(in, mostManifest))
+	data, err := io.ReadAll(io.LimitReader(in, mostManifest+1))
 	in.Close()
 	if err != nil {
 		return nil, failed("read", filepath.Join(dir, manifestFile), err)
+	}
+	if len(data) > mostManifest {
+		return nil, fmt.Errorf("%s has more than %d bytes; accepted: at most so many", manifestFile, mostManifest)
 	}
 	if err := json.Unmarshal(data, &c.manifest); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", manifestFile, err)

@@ -238,6 +238,10 @@ func TestDamageIsDetected(t *testing.T) {
 		}
 		write(t, m, path, good+" ")
 		passedOver(name+" with a byte more", name)
+		if name == manifestFile {
+			write(t, m, path, good+strings.Repeat(" ", mostManifest))
+			passedOver("a manifest that is too large", fmt.Sprintf("%s has more than %d bytes", name, mostManifest))
+		}
 		must(t, m.Remove(path))
 		passedOver(name+" missing", name)
 		write(t, m, path, good)

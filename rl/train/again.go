@@ -101,7 +101,7 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 		}
 		merged := group[0].From.With(&groups[i], c.numbers)
 		for _, n := range c.numbers {
-			out.Replaced = append(out.Replaced, group[n])
+			out.Replaced = append(out.Replaced, cs[c.from+n]) // of the group as it was drawn
 			out.Extra += int(tokensOf(group[n : n+1]))
 			again = append(again, replacement(p.stage, &merged, n, &group[n], c.share))
 		}
@@ -163,8 +163,11 @@ func (d *drawer) begins(p *Plan, try int, c *chance, problem verify.Problem) (fi
 	if d.entries != nil {
 		dice := random.At(d.recipe.Seed, random.Stream(random.Entries, d.index), uint64(p.At.Step*maxTries+try)<<32|uint64(c.from+c.numbers[0]))
 		problem, c.share, err = partly(k.Show, k.Between, problem, c.share, dice)
-		if err != nil || c.share == 0 {
-			return false, err
+		if err != nil {
+			return false, unfit(st, "entries", problem, err)
+		}
+		if c.share == 0 {
+			return false, nil
 		}
 	}
 	var answers [][]int
@@ -188,7 +191,7 @@ func (d *drawer) begins(p *Plan, try int, c *chance, problem verify.Problem) (fi
 func partly(show, between string, problem verify.Problem, share float64, dice *random.Rand) (part verify.Problem, shown float64, err error) {
 	lists, err := prompts.Lists(problem, show)
 	if err == nil && len(lists) == 0 {
-		err = fmt.Errorf("second_chance.entries: show = %q names no list of problem %s", show, terminal.Quote(problem.Question))
+		err = fmt.Errorf("show = %q names no list; accepted: the name of a list in braces", show)
 	}
 	if err != nil || !(share > 0) { // none, or no value
 		return problem, 0, err
@@ -211,13 +214,16 @@ func partly(show, between string, problem verify.Problem, share float64, dice *r
 	return problem, float64(some) / float64(max(1, all)), nil
 }
 
+// unfit says why a problem does not go with a key of the second chance of a stage.
+func unfit(st *recipe.Stage, key string, problem verify.Problem, err error) error {
+	return fmt.Errorf("stage %s: second_chance.%s: prompt %s: %w", st.Name, key, terminal.Quote(problem.Question), err)
+}
+
 // shown is what a second chance makes of a problem: the prompt that is sampled after, and the
 // tokens of the solutions that it takes, with their end tokens; nil: it takes none.
 func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (prompt []int, answers [][]int, err error) {
 	k := st.SecondChance
-	fail := func(key string, err error) error {
-		return fmt.Errorf("stage %s: second_chance.%s: prompt %s: %w", st.Name, key, terminal.Quote(problem.Question), err)
-	}
+	fail := func(key string, err error) error { return unfit(st, key, problem, err) }
 	if k.Show != "" {
 		if prompt, err = r.Asked(problem, k.Show); err != nil {
 			return nil, nil, fail("show", err)
@@ -249,25 +255,30 @@ func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (promp
 	return prompt, answers, err
 }
 
-// givesChances refuses problems that lack what the second chance of a stage shows.
-func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) error {
+// givesChances refuses problems that lack what the second chance of a stage shows, or for which all entries are too long.
+func givesChances(r *recipe.Recipe, st *recipe.Stage, source prompts.Source, renderer *prompts.Renderer) error {
 	if st.Kind != recipe.KindRL || st.Skip || st.SecondChance.When == "" || st.OfRows() { // which are made later
 		return nil
 	}
+	k, most := st.SecondChance, r.Task.MaxPromptTokens
 	rows, _ := source.Rows()
 	if rows == nil {
-		rows = []verify.Problem{source.Draw(random.At(0, 0, 0))}
+		rows = prompts.Step(source, r.Seed, 0, 0, cast.ProbeProblems)
 	}
 	for _, row := range rows {
-		var err error
-		if st.SecondChance.Entries != "" {
-			row, _, err = partly(st.SecondChance.Show, st.SecondChance.Between, row, 1, random.At(0, 0, 0))
+		all := row
+		if k.Entries != "" {
+			var err error
+			if all, _, err = partly(k.Show, k.Between, row, 1, random.At(0, 0, 0)); err != nil {
+				return unfit(st, "entries", row, err)
+			}
 		}
-		if err == nil {
-			_, _, err = shown(st, r, row)
-		}
-		if err != nil {
+		switch prompt, _, err := shown(st, renderer, all); {
+		case err != nil:
 			return err
+		case k.Entries != "" && len(prompt) > most:
+			err := fmt.Errorf("with all entries it has %d tokens; accepted: at most max_prompt_tokens = %d", len(prompt), most)
+			return unfit(st, "entries", row, hint.With(err, "--set task.max_prompt_tokens=%d", len(prompt)))
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -89,7 +91,29 @@ func TestPartly(t *testing.T) {
 	if string(row.Metadata["list"])[:4] != `["a"` {
 		t.Error("the row is changed")
 	}
-	if _, _, err := partly("{level}{question}", "", row, 1, nil); err == nil || !strings.Contains(err.Error(), `second_chance.entries: show = "{level}{question}" names no list of problem "q"`) {
+	if _, _, err := partly("{level}{question}", "", row, 1, nil); err == nil || !strings.Contains(err.Error(), `show = "{level}{question}" names no list; accepted: the name of a list in braces`) {
 		t.Errorf("without a list: %v", err)
+	}
+}
+
+// TestEntriesFit: a second chance by entries is refused before the run if a problem has no list, or is too long with all
+// entries.
+func TestEntriesFit(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	for _, c := range []struct{ show, most, want, advice string }{
+		{"{numbers} {question}", "40", "", ""},
+		{"{target} {question}", "40", `stage rl: second_chance.entries: prompt `, ""},
+		{"{numbers} {question}", "8", "with all entries it has ", "--set task.max_prompt_tokens="},
+	} {
+		p := opened(t, dev, "[model]\nfamily = \"qwen3\"\nlayers = 1\nwidth = 8\nheads = 1\nmlp = 8\n[task]\nname = \"countdown\"\nmax_prompt_tokens = "+c.most+"\n[[stage]]\nname = \"rl\"\nkind = \"rl\"\nreward = \"random\"\n",
+			`stage.rl.second_chance={when = "true", show = "`+c.show+`", entries = "0.5"}`)
+		err := givesChances(p.Recipe, &p.Recipe.Stages[0], p.Source, p.Prompts)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(strings.Join(hint.All(err), ""), c.advice)) {
+			t.Errorf("%s, at most %s tokens: %v", c.show, c.most, err)
+		}
 	}
 }

@@ -65,29 +65,35 @@ func (s *reinforcement) learnBeside(a *Asked, first bool) error {
 // due says whether it learns in a step.
 func (b *beside) due(at Position) bool { return at.Step%b.Every == 0 }
 
-// learn makes its updates from what it learns from in a step, of which the last one is measured. Where there is nothing
-// yet, or keep leaves nothing, there is none.
+// learn makes its updates from what it learns from in a step, of which the last one is measured, and moves the states of
+// its method after them. Where there is nothing yet, or keep leaves nothing, there is no update.
 func (b *beside) learn(a *Asked) error {
 	b.found = metrics.Row{}
-	for range b.Updates {
-		if err := b.update(a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// update makes one of them.
-func (b *beside) update(a *Asked) error {
 	if !b.due(a.At) {
 		return nil
 	}
-	v, err := b.lesson(a)
-	if err != nil || v == nil {
-		return err
+	var last *Valued
+	for range b.Updates {
+		v, err := b.lesson(a)
+		if err != nil || v == nil {
+			return err
+		}
+		if err := b.update(v); err != nil {
+			return err
+		}
+		last = v
 	}
-	lr := b.stage.LearningRate(a.At.Step)
-	made, m, err := b.once(v, lr, b.stage.ValueLearningRate(a.At.Step))
+	sampled := last.Sampled
+	if sampled == nil {
+		sampled = last.Step.Table
+	}
+	return b.afterStep(sampled, problemsOf(last.Completions))
+}
+
+// update makes one of them.
+func (b *beside) update(v *Valued) error {
+	lr := b.stage.LearningRate(v.At.Step)
+	made, m, err := b.once(v, lr, b.stage.ValueLearningRate(v.At.Step))
 	if err != nil || made == nil {
 		return err
 	}
@@ -120,6 +126,11 @@ func (b *beside) lesson(a *Asked) (*Valued, error) {
 	var err error
 	if own.Table, err = b.of(&own.Plan, own.all(), own.Now).table(asked, b.reads); err != nil {
 		return nil, err
+	}
+	if len(own.Replayed) > 0 && len(b.method.Method.State) > 0 { // nothing replayed moves a state
+		if own.Sampled, err = b.of(&own.Plan, own.Completions, own.Now[:len(own.Completions)]).table(asked, b.reads); err != nil {
+			return nil, err
+		}
 	}
 	v, err := b.value(own)
 	return &v, err

@@ -342,3 +342,34 @@ func TestSecondLoss(t *testing.T) {
 		t.Errorf("rows of two updates: %v", e.Metrics)
 	}
 }
+
+// TestBesideStates: the states of who learns beside a method move once a step, however many updates it makes, and by the
+// completions of the step alone.
+func TestBesideStates(t *testing.T) {
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	p := opened(t, dev, besideText, "stage.rl.learn.other.updates=3", "stage.rl.learn.other.replayed=true", `stage.rl.replay={store = "true"}`,
+		`stage.rl.learn.other.algorithm.state={n = {start = 0, next = "n + step_count(true)"}}`)
+	if err := p.Cast.Begin(p.Recipe, 2); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(p, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := s.(*reinforcement).besides[0]
+	drawn := drawnBy(t, p, s.(*reinforcement).learner.facts)
+	a := Asked{Drawn: drawn, Replayed: slices.Clone(drawn.Completions), Now: slices.Concat(atOnce(drawn.Completions), atOnce(drawn.Completions))}
+	for i := range a.Replayed {
+		a.Replayed[i].Group += 2
+	}
+	if err := other.learn(&a); err != nil {
+		t.Fatal(err)
+	}
+	if n := other.states.Values["n"][""].Value; n != 6 || other.found["other/grad_norm"] == 0 {
+		t.Errorf("after a step of 6 completions, and 6 replayed ones, the state is %v; learned %v", n, other.found)
+	}
+}

@@ -52,7 +52,7 @@ func Readable(o *resolve.Opened, renderer *prompts.Renderer) error {
 		return err
 	}
 	for i := range r.Stages {
-		if err := givesChances(&r.Stages[i], source, renderer); err != nil {
+		if err := givesChances(r, &r.Stages[i], source, renderer); err != nil {
 			return err
 		}
 		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() != nil {

@@ -161,14 +161,15 @@ func (c *course) finish() (*Event, error) {
 }
 
 // once makes one update from the completions of rows, all together, in their order. Where
-// keep leaves none, there is no update, and the batch is nil. A head that it trains learns at a rate of its own.
+// keep leaves none, there is no update, and the batch is nil. A head that it trains learns at a rate of its own. States of
+// the method stay.
 func (s *learner) once(v *Valued, lr, headLR float64) (*batch, measured, error) {
 	b, err := s.whole(v)
 	if err != nil {
 		return nil, measured{}, err
 	}
 	if b == nil {
-		return nil, measured{}, s.afterStep(v.Step.Table, problemsOf(v.all()))
+		return nil, measured{}, nil
 	}
 	m, err := b.backward(false)
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *learner) once(v *Valued, lr, headLR float64) (*batch, measured, error) 
 	}
 	maps.Copy(m.metrics, v.Metrics)
 	maps.DeleteFunc(m.metrics, func(name string, _ float64) bool { return !ofRows(name) })
-	return b, m, s.afterStep(v.Step.Table, problemsOf(v.all()))
+	return b, m, nil
 }
 
 // rows is a step of completions that are rows of data, with what the method makes of them.

@@ -74,7 +74,11 @@ func (s *rowStage) learn(at Position, cs []Completion, lr float64) (*batch, meas
 	if err != nil {
 		return nil, measured{}, err
 	}
-	return s.once(v, lr, lr)
+	b, m, err := s.once(v, lr, lr)
+	if err == nil {
+		err = s.afterStep(v.Step.Table, problemsOf(v.all()))
+	}
+	return b, m, err
 }
 
 // inRow says in which row of the data an error was found.

@@ -3,9 +3,12 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -214,8 +217,14 @@ func (j *Judge) items(row verify.Problem) ([]item, error) {
 	for i, raw := range entries {
 		one := item{Points: 1}
 		if json.Unmarshal(raw, &one.Ask) != nil {
-			if err := json.Unmarshal(raw, &one); err != nil {
+			var members map[string]json.RawMessage
+			if json.Unmarshal(raw, &members) != nil || json.Unmarshal(raw, &one) != nil {
 				return nil, fmt.Errorf("entry %d of %s is %s; accepted: a text, or an object such as {\"ask\": \"names a year\", \"points\": 3}", i+1, j.Items, short(raw))
+			}
+			for _, name := range slices.Sorted(maps.Keys(members)) {
+				if known := []string{"ask", "points"}; !slices.Contains(known, name) {
+					return nil, fmt.Errorf("entry %d of %s: %w", i+1, j.Items, hint.Unknown("member", name, known, ""))
+				}
 			}
 		}
 		if strings.TrimSpace(one.Ask) == "" || !(one.Points > 0 && one.Points <= 1e9) {
