@@ -47,7 +47,7 @@ func TestRecipes(t *testing.T) {
 	if code, text, _ := rlzero(t, "recipes", "show", "001-001"); code != 0 || !strings.HasPrefix(text, "# raft-plus-plus\n# State: works\n# From the paper: ") || !strings.Contains(text, "\n# raft\n# State: works\n# From") || !strings.Contains(text, "\n# reinforce-rej\n") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	if code, _, stderr := rlzero(t, "recipes", "show", "000-060"); code != exitUsage || !strings.Contains(stderr, "system 000-060, B-Coder, has no recipe; the reason: waits: several models in one run: ") {
+	if code, _, stderr := rlzero(t, "recipes", "show", "000-060"); code != exitUsage || !strings.Contains(stderr, "system 000-060, B-Coder, has no recipe; the reason: waits: outputs that are differentiated at the likeliest token, ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := rlzero(t, "recipes", "show", "009-999"); code != exitUsage || !strings.Contains(stderr, `unknown recipe "009-999"`) {

@@ -94,7 +94,6 @@ var actsLater = map[string]string{
 	"sws algorithm.state.total":             unwritten,
 	"sws algorithm.state.timed":             unwritten,
 	"remix replay.max_age":                  tooYoung,
-	"archer replay.max_age":                 tooYoung,
 	"rubicon algorithm.keep":                "graded rewards leave no group uniform",
 	"drive algorithm.clip_high":             noneSolved,
 	"ppo-plus-plus second_chance":           oneToken,
