@@ -94,15 +94,3 @@ func headLoss(t *testing.T, f *goldenFile, g *golden) {
 		t.Fatalf("the test does not know the family %s", g.Family())
 	}
 }
-
-// sameSlopes holds the loss and its derivatives with respect to a fact of tokens against a case.
-func (s *step) sameSlopes(g *golden, m Method, fact string, want [][]float64) {
-	s.t.Helper()
-	u := s.update(m)
-	loss, slopes, err := u.Loss()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.f.same(s.t, "loss", loss, value[float64](s.t, g.Out, "loss"))
-	s.f.sameMatrix(s.t, "d"+fact, s.matrixOf(u, slopes[fact]), want)
-}

@@ -133,9 +133,8 @@ func (s *step) matrixOf(u *Update, c formula.Column) [][]float64 {
 	return out
 }
 
-// sameUpdate holds loss, derivatives and the metrics named against a case: by its
-// name, ours.
-func (s *step) sameUpdate(g *golden, m Method, metrics map[string]string) *Update {
+// sameSlopes holds the loss and its derivatives with respect to a fact of tokens against a case.
+func (s *step) sameSlopes(g *golden, m Method, fact string, want [][]float64) (*Update, map[string]formula.Column) {
 	s.t.Helper()
 	u := s.update(m)
 	loss, slopes, err := u.Loss()
@@ -143,7 +142,15 @@ func (s *step) sameUpdate(g *golden, m Method, metrics map[string]string) *Updat
 		s.t.Fatal(err)
 	}
 	s.f.same(s.t, "loss", loss, value[float64](s.t, g.Out, "loss"))
-	s.f.sameMatrix(s.t, "dlogp", s.matrixOf(u, slopes["logp"]), matrix(s.t, g.Out, "dlogp"))
+	s.f.sameMatrix(s.t, "d"+fact, s.matrixOf(u, slopes[fact]), want)
+	return u, slopes
+}
+
+// sameUpdate holds loss, derivatives and the metrics named against a case: by its
+// name, ours.
+func (s *step) sameUpdate(g *golden, m Method, metrics map[string]string) *Update {
+	s.t.Helper()
+	u, slopes := s.sameSlopes(g, m, "logp", matrix(s.t, g.Out, "dlogp"))
 	if want := matrix(s.t, g.Out, "dentropy"); want != nil {
 		s.f.sameMatrix(s.t, "dentropy", s.matrixOf(u, slopes["entropy"]), want)
 	}
