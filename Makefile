@@ -87,7 +87,7 @@ nightly: cross
 	RLZERO_LONG=1 $(MAKE) test-browser
 	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
 	.ci/clients >/dev/null
-	peers/setup && peers/differ || [ $$? = 3 ]
+	peers/setup && peers/differ --plants --configs 300 && peers/differ --seed $$(date +%Y%j) || [ $$? = 3 ]
 	peers/setup worlds && RLZERO_BRIDGES=$(CURDIR)/peers/.worlds/bin/python go test -count 1 -run TestRealBridges ./rl/world/outside || [ $$? = 3 ]
 
 # Measures what recipes expect, with three seeds each, as far as docs/papers.tsv has no line that

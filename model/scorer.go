@@ -86,7 +86,7 @@ func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
 	}
 	var out []seq.Stats
 	for _, b := range batches {
-		if err := s.d.Forward(s.progs, s.ws, b); err != nil {
+		if err := s.d.Score(s.progs, s.ws, b); err != nil {
 			return nil, err
 		}
 		if out, err = s.ws.ReadStats(b, out); err != nil {

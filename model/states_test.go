@@ -76,6 +76,60 @@ func TestStates(t *testing.T) {
 	})
 }
 
+// TestFewRead: the last block is computed for the rows that are read alone where they are few. Statistics and last states
+// have the bits that they have where every row is read, for every part of every family, with adapters and in every storage,
+// in groups and apart.
+func TestFewRead(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		half := modeltest.Quirk{Name: "qwen3 with keys in bf16", Config: modeltest.SmallConfig(hf.F32, hf.BF16), Typical: true}
+		for _, q := range append(modeltest.QuirkModels(), half) {
+			if !q.Typical && !gputest.Long() {
+				continue
+			}
+			t.Run(q.Name, func(t *testing.T) {
+				m := q.Open(t, dev)
+				every := modeltest.Apart(modeltest.Relatives(1, 5))
+				few, grouped := slices.Clone(every), slices.Clone(every)
+				for i, s := range every {
+					n := len(s.IDs)
+					every[i].Spans, few[i].Spans, grouped[i].Spans = []seq.Span{{From: 1, To: n}}, []seq.Span{{From: n - 1, To: n}}, []seq.Span{{From: n - 1, To: n}}
+					grouped[i].Group = 1
+				}
+				scorer, err := m.NewScorer(200)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer scorer.Close()
+				last := func(of []seq.Sequence) (out [][]uint32) {
+					t.Helper()
+					stats, err := scorer.Score(of)
+					if err != nil {
+						t.Fatal(err)
+					}
+					states := statesOf(t, of, 0, scorer.States)
+					for i, s := range stats {
+						k := len(s.Logprob) - 1
+						bits := modeltest.StatBits(seq.Stats{Logprob: s.Logprob[k:], Entropy: s.Entropy[k:], MeanLogprob: s.MeanLogprob[k:]})
+						for _, x := range states[i][len(states[i])-m.Config.Width:] {
+							bits = append(bits, math.Float32bits(x))
+						}
+						out = append(out, bits)
+					}
+					return out
+				}
+				want := last(every)
+				for name, of := range map[string][]seq.Sequence{"apart": few, "in a group": grouped} {
+					for i, got := range last(of) {
+						if !slices.Equal(got, want[i]) {
+							t.Errorf("sequence %d %s has other bits than where every row is read", i, name)
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
 func statesModel(t *testing.T, dev gpu.Device, cfg hf.Config) *model.Model {
 	t.Helper()
 	m, err := model.New(dev, cfg, 7, 64)

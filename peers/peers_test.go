@@ -95,3 +95,60 @@ func tools(t *testing.T, dir string, names ...string) string {
 	}
 	return folder
 }
+
+// TestPackageGone: where a package that is installed alone cannot be had, the others are, and what is missing is listed
+// with the reason.
+func TestPackageGone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("setup is a shell script")
+	}
+	dir := t.TempDir()
+	setup, err := os.ReadFile("setup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const python = "#!/bin/sh\ncase \"$1 $2\" in\n\"-c \"*) echo 3.11 ;;\n\"-m venv\") mkdir -p $3/bin && cp \"$0\" $3/bin/python && touch $3/bin/pip && chmod +x $3/bin/pip ;;\n" +
+		"*) for file; do :; done; ! grep -q gone \"$file\" || { echo \"ERROR: No matching distribution found for gone==1.0 (from -r x)\" >&2; exit 1; } ;;\nesac\n"
+	for name, data := range map[string]string{"setup": string(setup), "bin/python3.11": python, "bin/uname": "#!/bin/sh\necho Linux x86_64\n",
+		"requirements.txt": "trl==1.16.0\n", "alone.txt": "gone==1.0\nverl==0.9.1\n# missing: slime: a repository\n"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"./setup"}, {"./setup", "--check"}} {
+		cmd := exec.Command("/bin/sh", args...)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":/usr/bin:/bin", "HOME=" + dir}
+		said, err := cmd.CombinedOutput()
+		if text := string(said); err != nil || !strings.Contains(text, "gone: the index no longer has gone==1.0\n") || !strings.Contains(text, "slime: a repository\n") || strings.Contains(text, "verl:") {
+			t.Errorf("%q: %v\n%s", args, err, text)
+		}
+	}
+}
+
+// TestExitCodes: what breaks off is one sentence and 3, which is no difference, and an exit code of the program's own stays.
+func TestExitCodes(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	for program, want := range map[string]struct {
+		code int
+		said string
+	}{
+		"lambda: None":                    {0, ""},
+		"lambda: sys.exit(1)":             {1, ""},
+		"lambda: open('/no/such/file')":   {3, "peers/x: error: the comparison broke off: FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'"},
+		"lambda: subprocess.run(['/no'])": {3, "No such file or directory: '/no'"},
+	} {
+		cmd := exec.Command(python, "-c", "import subprocess, sys, codes; codes.ends('peers/x', "+program+")")
+		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+		said, _ := cmd.CombinedOutput()
+		if text := string(said); cmd.ProcessState.ExitCode() != want.code || !strings.Contains(text, want.said) || strings.Count(text, "\n") != min(1, len(want.said)) {
+			t.Errorf("%s: exit code %d, want %d, and %q\n%s", program, cmd.ProcessState.ExitCode(), want.code, want.said, text)
+		}
+	}
+}

@@ -30,8 +30,8 @@ import (
 // while it writes a checkpoint, and resumed each time, or interrupted with
 // SIGINT, it ends in the bytes of an undisturbed run.
 //
-// Half of RLZERO_KILLS, 4 if unset, is spent on the plain recipe, and a quarter on each of those below that have more to
-// lose: 36 are 108 kills. With -short there is one. RLZERO_KILL_SEED repeats the moments of another run as far as times
+// Half of RLZERO_KILLS, 4 if unset, is spent on the plain recipe, a quarter on each of those below that have more to
+// lose, and three times as many on the one with the most. With -short there is one. RLZERO_KILL_SEED repeats the moments of another run as far as times
 // can be repeated.
 func TestKill(t *testing.T) {
 	most := uint64(4)
@@ -104,26 +104,24 @@ func TestKill(t *testing.T) {
 		}
 		killed(t, written, max(1, kills/4), rng, want, length)
 	})
-	t.Run("rows", func(t *testing.T) { // that the run makes, a model writes, and later steps draw
-		made := program
-		made.sets = []string{`stage.rl.make=[{rows = "drawn", where = "not right(task)", row = {question = "{question}", answer = "{answer}", numbers = "{row.numbers}", target = "{row.target}"}},
-			{rows = "said", each = "group", by = "policy", say = "{question}", max_tokens = 8, row = {prompt = "{question}", completion = "{said}"}}]`,
-			`stage.rl.source=[{rows = "drawn", share = 0.4}]`, "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}
-		want, length := made.undisturbed(t)
-		if n := strings.Count(want["rows.jsonl"], "\n"); n < 100 || !strings.Contains(want["completions.jsonl"], `"prompt_id":"drawn/`) {
-			t.Fatalf("%d rows", n)
+	// A judge that draws, a judge that another process serves, a reward model and a model of log-probs that learn beside the
+	// policy, which learns by a second loss too, an average of it, and rows that later steps draw.
+	t.Run("models", func(t *testing.T) {
+		_, address := program.serves(t, chatting(t, want, "checkpoints/step-000072"), "127.0.0.1:0")
+		judge := func(name, model string) string {
+			return `{name = "` + name + `", verifier = "judge", options = {model = "` + model + `", source = "{question} {completion}", read = "[0-9]", between = [0, 9], votes = 2, temperature = 1.0, max_tokens = 6, context = 400}}`
 		}
-		killed(t, made, max(1, kills/4), rng, want, length)
-	})
-	t.Run("learners", func(t *testing.T) { // a reward model and a model of log-probs learn beside the policy, the policy by a second loss, an average follows it, and an earlier policy writes verdicts
 		co := program
-		co.sets = []string{`models={rm = {copy = "policy", head = true}, prm = {copy = "policy"}, past = {copy = "policy", renew = 4}, slow = {copy = "policy", follow = 0.5}}`,
-			"stage.rl.reward=task + 0.1*rm + 0.1*default(says, 0)", "stage.rl.truth=task", "stage.rl.lag=1",
-			`stage.rl.verifier=[{name = "says", verifier = "judge", options = {model = "past", source = "{question}{completion}", read = "[0-9]", between = [0, 9], votes = 2, temperature = 1.0, max_tokens = 6}}]`,
+		co.sets = []string{`models={rm = {copy = "policy", head = true}, prm = {copy = "policy"}, past = {copy = "policy", renew = 4}, slow = {copy = "policy", follow = 0.5}, far = {url = "` + address + `"}}`,
+			"stage.rl.reward=task + 0.1*rm + 0.1*default(says, 0) + 0.1*default(good, 0)", "stage.rl.truth=task", "stage.rl.lag=1",
+			"stage.rl.verifier=[" + judge("says", "past") + ", " + judge("good", "far") + "]",
 			"stage.rl.algorithm.weight=tis", "stage.rl.algorithm.penalty=0.01*square(logp - prm) + 0.01*square(logp - slow)", `stage.rl.algorithm.metrics={"my/behind" = "step_token_mean(square(old - slow))"}`,
 			`stage.rl.learn={rm = {algorithm = {preset = "bradley_terry", pair = "scored_group"}, reward = "truth", optimizer = {rule = "amsgrad", lr = 1e-3}, every = 2},
 			prm = {first = true, algorithm = {preset = "", state = {seen = {start = 0, next = "seen + 1"}}, loss = "seq_mean(-(1 + 0*seen)*right(task)*log_sigmoid(sum(logp - ref)))"}, optimizer = {lr = 1e-3}},
-			policy = {kind = "sft", weight = 0.1, batch_size = 4}}`}
+			policy = {kind = "sft", weight = 0.1, batch_size = 4}}`,
+			`stage.rl.make=[{rows = "drawn", where = "not right(task)", row = {question = "{question}", answer = "{answer}", numbers = "{row.numbers}", target = "{row.target}"}},
+			{rows = "said", each = "group", by = "policy", say = "{question}", max_tokens = 8, row = {prompt = "{question}", completion = "{said}"}}]`,
+			`stage.rl.source=[{rows = "drawn", share = 0.4}]`}
 		want, length := co.undisturbed(t)
 		for _, has := range []string{`"rm/loss"`, `"prm/loss"`, `"second/loss"`, `"my/behind"`} {
 			if !strings.Contains(want["metrics.jsonl"], has) {
@@ -136,10 +134,16 @@ func TestKill(t *testing.T) {
 				averages[data] = true
 			}
 		}
-		if n := readings(want); n < 100 || len(averages) < 5 {
+		if n := readings(want); n < 200 || len(averages) < 5 {
 			t.Fatalf("%d answers can be read, and %d checkpoints have other averages", n, len(averages))
 		}
-		killed(t, co, max(1, kills/4), rng, want, length)
+		if n := strings.Count(want["rows.jsonl"], "\n"); n < 100 || !strings.Contains(want["completions.jsonl"], `"prompt_id":"drawn/`) {
+			t.Fatalf("%d rows", n)
+		}
+		if n := strings.Count(want["calls.jsonl"], "\n"); n < 100 || strings.Contains(want["calls.jsonl"], `"fault"`) {
+			t.Fatalf("%d answers of the server:\n%.2000s", n, want["calls.jsonl"])
+		}
+		killed(t, co, 3*kills, rng, want, length)
 	})
 	t.Run("tools", func(t *testing.T) { // programs in the box, whose answers a journal has
 		if runtime.GOOS != "linux" {
@@ -161,17 +165,6 @@ func TestKill(t *testing.T) {
 			t.Fatalf("%d calls", n)
 		}
 		killed(t, calls, max(1, kills/4), rng, want, length)
-	})
-	t.Run("endpoint", func(t *testing.T) { // a judge that another process serves
-		_, address := program.serves(t, chatting(t, want, "checkpoints/step-000072"), "127.0.0.1:0")
-		judged := program
-		judged.sets = []string{`models={far = {url = "` + address + `"}}`, "stage.rl.reward=random + default(good, 0)", "stage.rl.truth=task", "stage.rl.group_size=4", "stage.rl.lag=1", "stage.rl.algorithm.weight=tis",
-			`stage.rl.verifier=[{name = "good", verifier = "judge", options = {model = "far", source = "{question} {completion}", read = "[0-9]", between = [0, 9], votes = 2, temperature = 1.0, max_tokens = 6, context = 400}}]`}
-		want, length := judged.undisturbed(t)
-		if n, read := strings.Count(want["calls.jsonl"], "\n"), readings(want); n < 100 || strings.Contains(want["calls.jsonl"], `"fault"`) || read < 100 {
-			t.Fatalf("%d answers, %d can be read:\n%.2000s", n, read, want["calls.jsonl"])
-		}
-		killed(t, judged, max(1, kills/4), rng, want, length)
 	})
 	t.Run("endpoint that dies", func(t *testing.T) { // in the middle of a run, which goes on once there is another one
 		taught := program // whose answers have a digit, so that none is unread, and any that is missing stops a step

@@ -12,7 +12,7 @@
 
 A ratio is the time of rlzero to that of the other: below 1, rlzero takes less. Each round gives one ratio, of the two
 processes of either; the table has their median and their range. What is measured goes into docs/benchmarks.tsv, a line a
-case, and docs/benchmarks.md is written from it. --run takes a run of countdown-tiny that has its checkpoints; without it
+case, and docs/benchmarks.md is written from it. --again --write puts a second measurement beside the first. --run takes a run of countdown-tiny that has its checkpoints; without it
 one is trained, which takes some minutes.
 """
 
@@ -32,9 +32,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import codes
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE, PAGE = ROOT / "docs" / "benchmarks.tsv", ROOT / "docs" / "benchmarks.md"
-COLUMNS = ["case", "against", "ours", "theirs", "unit", "ratio", "low", "high", "rounds", "memory", "bar", "machine", "device", "versions", "release", "date"]
+COLUMNS = ["case", "against", "ours", "theirs", "unit", "ratio", "low", "high", "rounds", "memory", "bar", "machine", "device", "versions", "release", "date",
+           "mib", "mib_other", "again", "again_low", "again_high", "again_rounds", "again_release", "again_date"]
 SMOL = "SmolLM2-135M shape"
 PACKED = ROOT / "internal" / "llamacpp" / "testdata"  # where .ci/needs all puts llama.cpp
 # Bars that a release should keep, as ratios.
@@ -93,10 +96,11 @@ class Case:
 
     def row(self):
         ours, theirs = map(statistics.median, self.sides)
-        memory = statistics.median(self.memory[0]) / statistics.median(self.memory[1])
+        resident = [statistics.median(kib) / 1024 for kib in self.memory]
         return {"case": self.name, "against": self.against + (f", {self.said['detail']}" if "detail" in self.said else ""), "ours": f"{ours:.4g}",
                 "theirs": f"{theirs:.4g}", "unit": self.unit, "ratio": f"{statistics.median(self.ratios):.3g}", "low": f"{min(self.ratios):.3g}",
-                "high": f"{max(self.ratios):.3g}", "rounds": len(self.ratios), "memory": f"{memory:.2g}", "bar": BARS.get(self.name, ""), "device": self.device,
+                "high": f"{max(self.ratios):.3g}", "rounds": len(self.ratios), "memory": f"{resident[0] / resident[1]:.2g}",
+                "mib": f"{resident[0]:.0f}", "mib_other": f"{resident[1]:.0f}", "bar": BARS.get(self.name, ""), "device": self.device,
                 "versions": " ".join(f"{k} {v}" for k, v in self.said["versions"].items())}
 
 
@@ -254,7 +258,7 @@ def rows():
     if not TABLE.exists():
         return []
     with TABLE.open(newline="") as f:
-        return list(csv.DictReader(f, delimiter="\t"))
+        return [{k: row.get(k, "") for k in COLUMNS} for row in csv.DictReader(f, delimiter="\t")]
 
 
 def write(table):
@@ -269,18 +273,25 @@ def page(table):
     lines = ["# Benchmarks", "",
              "The same work by rlzero and by others, in turns on one machine, each a process of its own on two processors. A ratio is the",
              "time of rlzero to that of the other: below 1, rlzero takes less. `low` and `high` are the least and the greatest ratio of a",
-             "round. Memory is the ratio of the most resident bytes of the two processes; its bar is 0.7, but for llama.cpp, which has none. `make peers`, then `peers/bench --write`, measure",
+             "round, and `again` is a second measurement (`peers/bench --again --write`). Memory is the ratio of the most resident bytes of the two",
+             "processes, with both in MiB; its bar is 0.7, but for llama.cpp, which has none. `make peers`, then `peers/bench --write`, measure",
              "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`.", "",
-             "| case | against | rlzero | other | unit | ratio | low to high | rounds | bar | memory |", "|---|---|---|---|---|---|---|---|---|---|"]
+             "| case | against | rlzero | other | unit | ratio | low to high | rounds | again | bar | memory |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in table:
         missed = row["bar"] and float(row["ratio"]) > float(row["bar"])
         bar = f"{row['bar']}{', missed' if missed else ''}" if row["bar"] else "–"
-        memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR and row['against'] != LLAMA else ''}"
-        lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {bar} | {memory} |")
+        memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR and row['against'] != LLAMA else ''}" + (f" ({row['mib']} / {row['mib_other']})" if row["mib"] else "")
+        again = f"{row['again']} ({row['again_low']} to {row['again_high']}; {row['again_rounds']} round{'s' * (row['again_rounds'] != '1')})" if row["again"] else "–"
+        lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {again} | {bar} | {memory} |")
     made = {}  # the cases that were measured together
     for row in table:
         made.setdefault((row["date"], row["machine"], row["device"], row["release"], row["versions"]), []).append(row["case"])
     lines += [""] + [f"- {', '.join(names)}: {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for (day, where, device, release, versions), names in made.items()]
+    again = {}
+    for row in table:
+        if row["again"]:
+            again.setdefault((row["again_date"], row["again_release"]), []).append(row["case"])
+    lines += [f"- again, {', '.join(names)}: {day}; rlzero {release}" for (day, release), names in again.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -292,7 +303,7 @@ def main():
     p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
     p.add_argument("--write", action="store_true", help="puts what was measured into docs/benchmarks.tsv and docs/benchmarks.md")
-    p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common")
+    p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common; with --write it stands there beside the first")
     args, started = p.parse_args(), time.monotonic()
     before = {row["case"]: row for row in rows()}
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
@@ -313,7 +324,7 @@ def main():
             row = case.row() | {"machine": machine(), "release": release, "date": datetime.date.today().isoformat()}
             print(f"{case.name}: round {i + 1} of {args.rounds}: {case.sides[0][-1]:.4g} against {case.sides[1][-1]:.4g} {case.unit}; so far {row['ratio']} ({row['low']} to {row['high']}) times {row['against']}, memory {row['memory']}", flush=True)
             if args.write:
-                put(row)
+                put(beside(row, before.get(case.name)) if args.again else row)
         if args.again and any([apart(case.row(), before.get(case.name)) for case in todo if case.ratios]):
             sys.exit(1)
 
@@ -328,11 +339,19 @@ def apart(row, before):
     return no
 
 
+def beside(row, before):
+    """The line of a case with a second measurement in it; row, if it has none."""
+    if not before:
+        return row
+    again = {"again": row["ratio"]} | {f"again_{k}": row[k] for k in ("low", "high", "rounds", "release", "date")}
+    return before | {k: row[k] for k in ("mib", "mib_other")} | again
+
+
 def put(row):
     """Into the table, in place of what it says of the case; not if that is of more rounds."""
     table = rows()
     order = [r["case"] for r in table]
-    if row["case"] in order and int(table[order.index(row["case"])]["rounds"]) > row["rounds"]:
+    if row["case"] in order and int(table[order.index(row["case"])]["rounds"]) > int(row["rounds"]):
         return
     at = order.index(row["case"]) if row["case"] in order else len(order)
     table[at:at + 1] = [{k: row.get(k, "") for k in COLUMNS}]
@@ -340,4 +359,4 @@ def put(row):
 
 
 if __name__ == "__main__":
-    main()
+    codes.ends("peers/bench", main)

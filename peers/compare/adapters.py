@@ -24,6 +24,8 @@ REFUSED = [
     ({"target_modules": ["embed_tokens"]}, ["embed_tokens"]), ({"target_modules": ["q_proj", "lm_head"]}, ["lm_head"]),
     ({"layer_replication": [[0, 2], [1, 2]]}, ["layer_replication"]), ({"target_parameters": ["self_attn.q_proj.weight"]}, ["target_parameters"]),
     ({"init_lora_weights": "pissa"}, ["init_lora_weights"]), ({"init_lora_weights": "olora"}, ["init_lora_weights"]),
+    ({"use_qalora": True}, ["use_qalora"]), ({"alora_invocation_tokens": [3, 5]}, ["alora_invocation_tokens"]), ({"init_lora_weights": "pissa_niter_4"}, ["init_lora_weights"]),
+    ({"init_lora_weights": "loftq"}, ["init_lora_weights"]), ({"init_lora_weights": "corda"}, ["init_lora_weights"]),
     ({"peft_type": "LoHaConfig"}, ["peft_type"]), ({"peft_type": "LoKrConfig"}, ["peft_type"]), ({"peft_type": "IA3Config"}, ["peft_type"]),
     ({"peft_type": "VeraConfig"}, ["peft_type"]), ({"peft_type": "OFTConfig"}, ["peft_type"]), ({"peft_type": "PromptTuningConfig"}, ["peft_type"]),
 ]
@@ -170,6 +172,8 @@ class Base:
         model.to(getattr(torch, dtype)).save_pretrained(one)
         try:
             right = PeftModel.from_pretrained(self.load("float64"), one, is_trainable=True).eval().double()
+        except ValueError as err:  # of a rank that rank_pattern gives
+            raise NotPossible(str(err).split("\n")[0][:90]) from err
         except RuntimeError as err:
             if h.get("rank_pattern") and "size mismatch for" in str(err):
                 raise NotPossible("PEFT 0.21.2 does not load what it wrote: the first pattern of rank_pattern counts, and config.py, line 163, sorts them") from err

@@ -9,7 +9,8 @@
     cases by compare/AREA.py ──> DIR, a folder of fixtures ──> go test ──> the cases that differ
 
 A seed gives the same cases on every machine with the locked versions. --plant shows that a
-difference is found: it changes one thing in what the others return.
+difference is found: it changes one thing in what the others return. --plants tries all of them, and
+ends with 1 if one is not found.
 """
 
 import argparse
@@ -20,12 +21,16 @@ import tempfile
 import time
 from pathlib import Path
 
+import codes
+
 from . import gotest
 
 # Areas, and how many of a hundred configurations are theirs.
 AREAS = {"losses": 58, "adapters": 2, "texts": 37, "weights": 2, "gguf": 1}
 PART = 500  # configurations of one round
-PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "tensor-scale": "adapters", "template-id": "texts", "merge-scale": "weights"}
+PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "trl-dpo": "losses", "trl-kto": "losses", "trl-reward": "losses",
+          "trl-advantages": "losses", "verl-advantage": "losses", "verl-correction": "losses", "tensor-scale": "adapters", "template-id": "texts",
+          "template-text": "texts", "merge-scale": "weights"}
 
 
 def main():
@@ -33,22 +38,39 @@ def main():
     import torch
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
+    if args.plants:
+        missed = [plant for plant in PLANTS if not found(args, plant)]
+        sys.exit(1 if missed else 0)
+    started = time.monotonic()
+    totals, left_out, differ = compared(args, args.areas, args.plant)
+    report(args, totals, left_out, differ, time.monotonic() - started)
+    sys.exit(1 if differ else 0)
+
+
+def compared(args, names, plant):
+    """How many configurations were compared, what was left out of them, and what differs."""
     started, totals, left_out, differ = time.monotonic(), collections.Counter(), collections.Counter(), []
     with tempfile.TemporaryDirectory() as scratch:
-        areas = opened(args.areas, Path(scratch))
+        areas = opened(names, Path(scratch))
         share = sum(AREAS[name] for name in areas)
         for part in range(10**6):
             left = args.configs - totals.total()
             if left <= 0 or time.monotonic() - started > args.seconds:
                 break
             for name, area in areas.items():
-                folder = Path(args.out or scratch) / f"part{part}-{name}"
-                made, found, outside = area.round(args.seed, part, max(1, min(PART, left) * AREAS[name] // share), folder, args.plant)
+                folder = Path(args.out or scratch) / f"{plant or ''}part{part}-{name}"
+                made, found, outside = area.round(args.seed, part, max(1, min(PART, left) * AREAS[name] // share), folder, plant)
                 totals.update(made)
                 differ += found
                 left_out.update(outside)
-    report(args, totals, left_out, differ, time.monotonic() - started)
-    sys.exit(1 if differ else 0)
+    return totals, left_out, differ
+
+
+def found(args, plant):
+    """Whether a planted mistake is found in its area."""
+    totals, _, differ = compared(args, [PLANTS[plant]], plant)
+    print(f"{plant}: {len(differ)} of {totals.total()} configurations differ{'' if differ else ': NOT FOUND'}", flush=True)
+    return bool(differ)
 
 
 def arguments():
@@ -58,6 +80,7 @@ def arguments():
     p.add_argument("--seconds", type=float, default=1800, help="after which no more are begun (1800)")
     p.add_argument("--area", action="append", choices=AREAS, dest="areas", help="of these alone (all)")
     p.add_argument("--plant", choices=sorted(PLANTS), help="changes what others return, to see that it is found")
+    p.add_argument("--plants", action="store_true", help="does so with each of them, one after the other")
     p.add_argument("--out", help="a folder that keeps the cases")
     args = p.parse_args()
     args.areas = [PLANTS[args.plant]] if args.plant else args.areas or list(AREAS)
@@ -92,4 +115,4 @@ def report(args, totals, left_out, differ, seconds):
 
 
 if __name__ == "__main__":
-    main()
+    codes.ends("peers/differ", main)

@@ -33,7 +33,53 @@ def plant_mask():
     return GRPOTrainer, "get_off_policy_mask", staticmethod(lambda *a, was=GRPOTrainer.get_off_policy_mask, **k: was(*a, **k) * 1.01)
 
 
-PLANTS = {"trl-vespo-weight": plant_trl, "verl-sum": plant_verl, "trl-off-policy-mask": plant_mask}
+def more(module, owner, attribute):
+    """A function of which the result, or the first of several, is multiplied."""
+    def plant():
+        of = importlib.import_module(module)
+        of = getattr(of, owner) if owner else of
+        was = getattr(of, attribute)
+
+        def wrong(*args, **kwargs):
+            out = was(*args, **kwargs)
+            return (1.01 * out[0], *out[1:]) if isinstance(out, tuple) else 1.01 * out
+        return of, attribute, wrong
+    return plant
+
+
+def plant_advantages():
+    from trl import GRPOTrainer
+    was = GRPOTrainer._generate_and_score_completions
+
+    def wrong(*args, **kwargs):
+        out = was(*args, **kwargs)
+        return out | {"advantages": 1.01 * out["advantages"]}
+    return GRPOTrainer, "_generate_and_score_completions", wrong
+
+
+def plant_estimator():
+    from golden import verl_stand_ins  # noqa: F401
+    from verl.trainer.ppo import core_algos
+    first = lambda estimator: lambda *a, **k: (1.01 * estimator(*a, **k)[0], None)
+    return core_algos, "ADV_ESTIMATOR_REGISTRY", {name: first(estimator) for name, estimator in core_algos.ADV_ESTIMATOR_REGISTRY.items()}
+
+
+def plant_correction():
+    from golden import verl_stand_ins  # noqa: F401
+    from verl.trainer.ppo import rollout_corr_helper
+    was = rollout_corr_helper.compute_rollout_correction_weights
+
+    def wrong(*args, **kwargs):
+        weights, *rest = was(*args, **kwargs)
+        return 1.01 * weights, *rest
+    return rollout_corr_helper, "compute_rollout_correction_weights", wrong
+
+
+PLANTS = {
+    "trl-vespo-weight": plant_trl, "verl-sum": plant_verl, "trl-off-policy-mask": plant_mask, "trl-dpo": more("trl", "DPOTrainer", "_compute_loss"),
+    "trl-kto": more("trl", "KTOTrainer", "_compute_loss"), "trl-reward": more("trl", "RewardTrainer", "compute_loss"), "trl-advantages": plant_advantages,
+    "verl-advantage": plant_estimator, "verl-correction": plant_correction,
+}
 
 
 @contextlib.contextmanager

@@ -1,12 +1,12 @@
 """Random batches in the shapes that losses trip over: holes in the mask, rows without tokens,
-ratios of exactly 1 and very large ones, advantages of 0, groups of one, equal rewards."""
+ratios of exactly 1, very large ones and infinite ones, advantages of 0, groups of one, equal rewards."""
 
 import random
 
 # What a batch is like, and how often.
 MASKS = {"full": 2, "ragged": 4, "holes": 4, "empty": 2}
 # Standard deviation of what separates two log-probs of one token, in nats.
-DISTANCES = {0.0: 1, 0.05: 3, 0.3: 5, 2.0: 2, 12.0: 1}
+DISTANCES = {0.0: 1, 0.05: 3, 0.3: 5, 2.0: 2, 12.0: 1, 900.0: 0.25}
 
 
 def weighted(rng: random.Random, choices: dict):

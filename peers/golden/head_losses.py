@@ -2,9 +2,9 @@
 transformers' *ForTokenClassification, which TRL's PRMTrainer trains by, and in OpenRLHF, and of a
 model of outcomes in PRIME. The functions themselves run, on scores in place of a model.
 
-    .venv/bin/python -m golden.head_losses ../testdata/losses/head_losses.json LOSS_PY PRIME_CORE_ALGOS_PY
+    .venv/bin/python -m golden.head_losses ../testdata/losses/head_losses.json LOSS_PY PRIME_CORE_ALGOS_PY [SEED]
 
-writes the cases of the tree. OpenRLHF and PRIME are in no package that can be installed here: the two files are
+writes the cases of the tree, of seed 1, or others in the same format. PRIME and OpenRLHF's PRMLoss are in no package: the two files are
 openrlhf/models/loss.py of github.com/OpenRLHF/OpenRLHF at f5b3f08a05fd6cbd9a5b712ed931bbb72c24f2c4 and
 recipe/prime/prime_core_algos.py of github.com/volcengine/verl at 246cac4ca6b0e3ce1009bc48aaa798689e0600af.
 """
@@ -12,6 +12,7 @@ recipe/prime/prime_core_algos.py of github.com/volcengine/verl at 246cac4ca6b0e3
 import ast
 import random
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from types import SimpleNamespace
 from typing import Optional
 
@@ -81,22 +82,11 @@ def token(rng, h):
     return b, of_steps(b, ForTokenClassification(logits, labels, SimpleNamespace(num_labels=2)), logits)
 
 
-FAMILIES = {"reward": (lambda rng: {"center_rewards_coefficient": rng.choice([None, 0.01, 0.5])}, reward, f"trl {trl.__version__}, RewardTrainer.compute_loss"),
-            "token": (lambda rng: {}, token, f"transformers {transformers.__version__}, ForTokenClassification")}
-
-
-def case(rng, name):
-    family = draw.weighted(rng, {"reward": 1, "token": 1})
-    options, evaluate, source = FAMILIES[family]
-    return made(rng, f"{family}/{name}", options(rng), evaluate, source)
-
-
-def made(rng, name, h, evaluate, source):
-    b, out = evaluate(rng, h)
-    c = {"name": name, "source": source, "hyper": h, "in": b, "out": files.finite(out)}
-    if name.startswith("token"):
-        c["note"] = "float32 inside: rel 1e-5, abs 1e-6"
-    return c
+def pairs(loss):
+    def evaluate(rng, _):
+        b, leaves = two(rng)
+        return b, paired(loss(*leaves), leaves)
+    return evaluate
 
 
 def definitions(path, names):
@@ -108,17 +98,40 @@ def definitions(path, names):
     return SimpleNamespace(**{name: space[name] for name in names})
 
 
+def packaged():
+    """The families of OpenRLHF's package, whose imports want what is built with CUDA; none, if it is not here."""
+    try:
+        about = distribution("openrlhf")
+    except PackageNotFoundError:
+        return {}
+    loss = definitions(about.locate_file("openrlhf/models/loss.py"), ["PairWiseLoss", "LogExpLoss"])
+    return {name.lower().removesuffix("loss"): (lambda rng: {}, pairs(getattr(loss, name)()), f"OpenRLHF {about.version}, {name}") for name in vars(loss)}
+
+
+FAMILIES = {"reward": (lambda rng: {"center_rewards_coefficient": rng.choice([None, 0.01, 0.5])}, reward, f"trl {trl.__version__}, RewardTrainer.compute_loss"),
+            "token": (lambda rng: {}, token, f"transformers {transformers.__version__}, ForTokenClassification")}
+
+
+def case(rng, name):
+    families = FAMILIES | packaged()
+    family = rng.choice(list(families))
+    options, evaluate, source = families[family]
+    return made(rng, f"{family}/{name}", options(rng), evaluate, source)
+
+
+def made(rng, name, h, evaluate, source):
+    b, out = evaluate(rng, h)
+    c = {"name": name, "source": source, "hyper": h, "in": b, "out": files.finite(out)}
+    if name.startswith("token"):
+        c["note"] = "float32 inside: rel 1e-5, abs 1e-6"
+    return c
+
+
 def of_files(openrlhf, prime):
     """The families of projects that are no packages."""
     rlhf = definitions(openrlhf, ["PairWiseLoss", "LogExpLoss", "PRMLoss"])
     core = definitions(prime, ["compute_ce_dpo_loss_rm"])
     place, good, bad = 7, 3, 5  # ids of the token after which steps are judged and of the two verdicts
-
-    def pairs(loss):
-        def evaluate(rng, _):
-            b, leaves = two(rng)
-            return b, paired(loss(*leaves), leaves)
-        return evaluate
 
     def prm(soft):
         def evaluate(rng, _):
@@ -148,10 +161,10 @@ def of_files(openrlhf, prime):
 
 
 if __name__ == "__main__":
-    out, *sources = sys.argv[1:]
-    draws, cases = random.Random(1), []
+    out, openrlhf, prime, *seed = sys.argv[1:]
+    draws, cases = random.Random(int(*seed) if seed else 1), []
     for name, (options, evaluate, source) in FAMILIES.items():
         cases += [made(draws, f"{name}/{i}", options(draws), evaluate, source) for i in range(6)]
-    for name, (h, evaluate, source) in of_files(*sources).items():
+    for name, (h, evaluate, source) in of_files(openrlhf, prime).items():
         cases += [made(draws, f"{name}/{i}", h, evaluate, source) for i in range(4)]
     files.write(out, FILE, cases)

@@ -1,8 +1,8 @@
 """Folders of models with heads, and what the heads say of each token, in float64.
 
-    .venv/bin/python -m golden.heads ../model/hf/testdata/heads
+    .venv/bin/python -m golden.heads ../model/hf/testdata/heads [SEED]
 
-Each folder has config.json and model.safetensors as save_pretrained writes them, and expected.json:
+The committed ones are of seed 0. Each folder has config.json and model.safetensors as save_pretrained writes them, and expected.json:
 ids, and for each label and token what the head says after it, [label][token]. The model is evaluated in
 float64 from the stored float32 numbers; "f32" is what the library says in float32. Of a head with
 several labels both are the probabilities, the softmax over the labels. "left" and "right" are what is read
@@ -82,8 +82,8 @@ def padded(inner, head, whole, side):
     return (x if x.shape[1] == 1 else x.softmax(-1)).tolist()
 
 
-def write(folder, name):
-    torch.manual_seed(sum(name.encode()))
+def write(folder, name, seed):
+    torch.manual_seed(sum(name.encode()) + 10000 * seed)
     config_class, model_class, labels = CASES[name]
     config = getattr(transformers, config_class)(**SIZES, num_labels=labels, tie_word_embeddings=False)
     extra = {}
@@ -131,7 +131,8 @@ def write(folder, name):
 
 
 if __name__ == "__main__":
+    out, *seed = sys.argv[1:]
     for case in CASES:
-        directory = pathlib.Path(sys.argv[1]) / case
+        directory = pathlib.Path(out) / case
         directory.mkdir(parents=True, exist_ok=True)
-        write(directory, case)
+        write(directory, case, int(*seed))

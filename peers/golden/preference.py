@@ -11,7 +11,7 @@ from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
 
 from . import draw
-from .files import finite
+from .files import NotComparable, finite
 from .trl_losses import Accelerator
 
 FILE = "preference"
@@ -22,7 +22,9 @@ DIVERGING = ["sigmoid", "hinge", "ipo", "exo_pair", "robust", "discopop", "sigmo
 
 def side(rng, rows, columns):
     logp = draw.logps(rng, rows, columns)
-    mask = draw.mask(rng, rows, columns, "ragged")
+    mask = draw.mask(rng, rows, columns, draw.weighted(rng, {"ragged": 3, "holes": 2}))
+    for row in mask:  # in rlzero a completion without tokens is in no pair; in TRL's ipo it counts as one of one token
+        row[0] = row[0] or int(not any(row))
     return {"logp": logp, "ref_logp": draw.near(rng, logp, rng.choice([0.0, 0.05, 0.3, 2.0])), "mask": mask,
             "log_sum_sq_probs": draw.matrix(rng, rows, columns, lambda: draw.number(-rng.uniform(0.05, 3)))}
 
@@ -76,7 +78,9 @@ def dpo_options(rng):
     if alone and kind == "discopop":
         h["discopop_tau"] = pick([0.05, 0.5, 2.0])
     if alone and kind in DIVERGING and rng.random() < 0.4:
-        h["f_divergence"] = pick(["forward_kl", "js_divergence"])
+        h["f_divergence"] = pick(["forward_kl", "js_divergence", "alpha_divergence"])
+    if h.get("f_divergence") == "alpha_divergence":
+        raise NotComparable(f"TRL {trl.__version__} has no alpha divergence in float64 (dpo_trainer.py:1375)")
     if alone and kind == "sigmoid" and rng.random() < 0.2:
         h["use_weighting"] = True
     if kind != "sft" and rng.random() < 0.3:

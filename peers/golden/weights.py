@@ -1,8 +1,8 @@
 """Small models, and what mergekit makes of them, in float32. For the committed cases:
 
-    cd peers && .venv/bin/python -m golden.weights ../rl/weights/testdata
+    cd peers && .venv/bin/python -m golden.weights ../rl/weights/testdata [SEED]
 
-A set is a folder of models, with what was made of them in folders beside them and merges.json: of each
+The committed ones are of seed 0. A set is a folder of models, with what was made of them in folders beside them and merges.json: of each
 its name, the formula of rlzero that means the same, by how much the arithmetic multiplies each model at
 most ("terms") and how often it rounds a term. Of DARE there is no case: mergekit 0.1.5 rescales what it
 keeps to the L1 norm of the change (sparsify.py), the paper by 1/(1 - p), and its masks come from a
@@ -101,12 +101,12 @@ def write(folder, merges):
     (folder / "merges.json").write_text(json.dumps([m.about for m in merges], indent=1) + "\n")
 
 
-def main(out):
+def main(out, seed):
     import transformers
     for tied in (True, False):
         with tempfile.TemporaryDirectory() as tmp:
             d = pathlib.Path(tmp)
-            draw(d, transformers.LlamaConfig(**SIZES, tie_word_embeddings=tied), ("base", "a", "b"), 0)
+            draw(d, transformers.LlamaConfig(**SIZES, tie_word_embeddings=tied), ("base", "a", "b"), 10 * seed)
             write(d, [linear("linear", {"a": 0.25, "b": 0.75}), slerp("slerp", "a", "b", 0.25),
                       arithmetic("task_arithmetic", {"a": 0.5, "b": 0.25}), ties("ties", ["a", "b"], 0.5)])
             kind = out / ("tied" if tied else "untied")
@@ -120,4 +120,5 @@ def main(out):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    out, *seed = sys.argv[1:]
+    main(pathlib.Path(out), int(*seed))

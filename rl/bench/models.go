@@ -17,7 +17,7 @@ import (
 )
 
 // modelTurns is how often a step with a use of a model and one without are done in turns, at least.
-const modelTurns = 8
+const modelTurns = 40
 
 // modelUse is a use of a second model, of the policy's size, in a step of reinforcement learning.
 type modelUse struct {
@@ -117,13 +117,8 @@ func Models(ctx context.Context, b Bench, preset, from string, set ...string) er
 		}
 		return nil
 	}
-	plain, closed, err := o.open(modelUses()[0])
-	if err != nil {
-		return err
-	}
-	defer closed()
 	for _, u := range uses {
-		if err := o.measure(ctx, plain, u); err != nil {
+		if err := o.measure(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -163,8 +158,9 @@ func (o ofModels) open(u modelUse) (*loop, func(), error) {
 	return l, func() { l.close(); opened.Close() }, nil
 }
 
-// measure measures a use beside the step without one.
-func (o ofModels) measure(ctx context.Context, plain *loop, u modelUse) error {
+// measure measures a use beside the step without one. Both begin anew, for the policies learn, and what they write gets
+// longer or shorter.
+func (o ofModels) measure(ctx context.Context, u modelUse) error {
 	if u.leaves {
 		return o.leaving(ctx, u)
 	}
@@ -174,10 +170,18 @@ func (o ofModels) measure(ctx context.Context, plain *loop, u modelUse) error {
 	}
 	defer closed()
 	if !u.left {
+		plain, closed, err := o.open(modelUses()[0])
+		if err != nil {
+			return err
+		}
 		err = l.against(ctx, o.Bench, plain, o.what(u), "without", "")
+		closed()
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil || !u.together {
-		return err
+	if !u.together {
+		return nil
 	}
 	return l.together(ctx, o.Bench, o.together())
 }

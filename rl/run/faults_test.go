@@ -121,9 +121,13 @@ func TestOtherOrigin(t *testing.T) {
 		"model.path="+base, "stage.warm-up.skip=true")
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
-	_, err := Train(ctx, Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Device: tester(t), Show: &trigger{text: "reward", cancel: cancel}})
+	shown := &trigger{text: "reward", cancel: cancel}
+	_, err := Train(ctx, Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Device: tester(t), Show: shown})
 	if !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("not interrupted: %v", err)
+	}
+	if said := "matrices of the model are kept in f32, keys and values in f32\n"; !strings.Contains(shown.shown.String(), said) {
+		t.Errorf("it did not say %q:\n%s", said, &shown.shown)
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints")))
 	must(t, os.Mkdir(filepath.Join(dir, "checkpoints"), 0o755))

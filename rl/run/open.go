@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -306,6 +307,9 @@ func (o *opening) observers() error {
 	}
 	for _, note := range r.parts.Notes {
 		r.display.show.Line("%s", note)
+	}
+	if c := r.parts.Cast.Policy.Model.Config; o.origin != nil {
+		r.display.show.Line("matrices of the model are kept in %s, keys and values in %s", cmp.Or(string(c.Dtype), "f32"), cmp.Or(string(c.KVDtype), "f32"))
 	}
 	return nil
 }

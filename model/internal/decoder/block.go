@@ -65,6 +65,19 @@ func (b *block) forward(p *pass, a *blockActs, next gpu.View) {
 	b.mlp.forward(p, &a.mlp, next)
 }
 
+// forwardRead is forward of the R rows that are read, which lie side by side in next.
+func (b *block) forwardRead(p *pass, a *blockActs, R int, next gpu.View) {
+	b.attention.forwardRead(p, &a.attention, R, a.mlp.x)
+	read := *p
+	read.T = R
+	b.mlp.forward(&read, &a.mlp, next)
+}
+
+// gather records the rows that are read, side by side.
+func (p *pass) gather(R, width int, from, to gpu.View) {
+	p.Op("gather_rows", width, R, []gpu.View{from, p.ws.Head.Idx, to}, u(R), u(width))
+}
+
 // backward turns the gradient of the residual stream after the block, in bs.dx, into
 // the one before it.
 func (b *block) backward(p *pass, a *blockActs) {

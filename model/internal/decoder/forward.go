@@ -27,6 +27,38 @@ func (m *Decoder) recordBlocks(r *device.Recorder, ws *Workspace, T, n int) {
 	}
 }
 
+// recordStates records the forward pass to the final norm of the R rows that are read, where nothing is kept for a backward
+// pass. If they are few, the last block is computed for them alone, and for the keys and values of all: a row has the same
+// bits whatever is beside it.
+func (m *Decoder) recordStates(r *device.Recorder, ws *Workspace, T, R int) {
+	if !ws.narrow(T, R) {
+		m.RecordForward(r, ws, T)
+		m.RecordFinalNorm(r, ws, R)
+		return
+	}
+	last := m.Layout.Layers - 1
+	m.recordBlocks(r, ws, T, last)
+	p := &pass{Recorder: r, m: m, ws: ws, T: T}
+	m.Layout.blocks[last].forwardRead(p, &ws.blocks[last], R, ws.last)
+	p.norm(m.Layout.norm, R, ws.last, ws.Head.h, ws.Head.rstd)
+}
+
+// uploadRead is [Workspace.Upload] for recordStates.
+func (m *Decoder) uploadRead(ws *Workspace, b seq.Batch) error {
+	err := ws.Upload(b)
+	if err != nil || !ws.narrow(b.T, b.R) {
+		return err
+	}
+	read := make([]uint32, 0, 2*b.R)
+	for _, row := range b.Idx {
+		read = append(read, b.Keys[2*row:2*row+2]...)
+	}
+	if m.Layout.blocks[m.Layout.Layers-1].attention.window {
+		read = lastKeys(read, ws.window)
+	}
+	return device.Upload(device.Put(ws.read, read))
+}
+
 // RecordFinalNorm records the final norm of the R rows that predict a token.
 func (m *Decoder) RecordFinalNorm(r *device.Recorder, ws *Workspace, R int) {
 	d, h, p := m.Layout.Dims, &ws.Head, &pass{Recorder: r, m: m, ws: ws}
@@ -72,6 +104,11 @@ func (m *Decoder) RecordStats(r *device.Recorder, ws *Workspace, r0, n int) {
 func (m *Decoder) RecordScores(r *device.Recorder, ws *Workspace, T, R int) {
 	m.RecordForward(r, ws, T)
 	m.RecordFinalNorm(r, ws, R)
+	m.recordStats(r, ws, R)
+}
+
+// recordStats records values and statistics of the R rows that are read.
+func (m *Decoder) recordStats(r *device.Recorder, ws *Workspace, R int) {
 	if v := ws.Head.Value; v != nil {
 		v.forward(r, R, m.Layout.ld, ws.Head.h)
 	}
@@ -89,6 +126,24 @@ func (m *Decoder) Pack(seqs []seq.Sequence, rows int) ([]seq.Batch, error) {
 		}
 	}
 	return seq.Pack(seqs, m.capacityOf(rows))
+}
+
+// Score computes the statistics of a batch, as Forward does, and keeps nothing for a backward pass.
+func (m *Decoder) Score(progs *device.Programs, ws *Workspace, b seq.Batch) error {
+	if b.R == 0 {
+		return nil
+	}
+	if err := m.uploadRead(ws, b); err != nil {
+		return err
+	}
+	err := progs.Run(fmt.Sprintf("score %d %d%s", b.T, b.R, ws.Summed()), func(r *device.Recorder) {
+		m.recordStates(r, ws, b.T, b.R)
+		m.recordStats(r, ws, b.R)
+	})
+	if err != nil {
+		return err
+	}
+	return m.Device.Wait()
 }
 
 // Forward computes the statistics of a batch, which [Workspace.ReadStats] reads.
@@ -153,15 +208,15 @@ func (m *Decoder) statesOf(progs *device.Programs, ws *Workspace, b seq.Batch, l
 	if b.R == 0 {
 		return nil, nil
 	}
-	if err := ws.Upload(b); err != nil {
+	if err := m.uploadRead(ws, b); err != nil {
 		return nil, err
 	}
 	err := progs.Run(fmt.Sprintf("states %d %d %d%s", layer, b.T, b.R, ws.Summed()), func(r *device.Recorder) {
-		m.recordBlocks(r, ws, b.T, layer)
 		if layer == m.Layout.Layers {
-			m.RecordFinalNorm(r, ws, b.R)
+			m.recordStates(r, ws, b.T, b.R)
 			return
 		}
+		m.recordBlocks(r, ws, b.T, layer)
 		r.Op("gather_rows", m.Layout.ld, b.R, []gpu.View{ws.stream(layer), ws.Head.Idx, ws.Head.h}, u(b.R), u(m.Layout.ld))
 	})
 	if err == nil {

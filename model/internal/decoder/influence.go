@@ -148,13 +148,10 @@ func (m *Decoder) InfluenceAcross(progs *device.Programs, ws *Workspace, bs *Bac
 // times them in bs.dx, where nothing else is in a forward pass, and the weight 1 of each log-prob; both are 0 for
 // predictions of no token. x has a number for each predicted token.
 func (m *Decoder) readStates(progs *device.Programs, ws *Workspace, bs *BackwardSpace, b seq.Batch, x []float32) ([]float32, error) {
-	if err := ws.Upload(b); err != nil {
+	if err := m.uploadRead(ws, b); err != nil {
 		return nil, err
 	}
-	err := progs.Run(fmt.Sprintf("influence states %d %d", b.T, b.R), func(r *device.Recorder) {
-		m.RecordForward(r, ws, b.T)
-		m.RecordFinalNorm(r, ws, b.R)
-	})
+	err := progs.Run(fmt.Sprintf("influence states %d %d", b.T, b.R), func(r *device.Recorder) { m.recordStates(r, ws, b.T, b.R) })
 	if err == nil {
 		err = m.Device.Wait()
 	}

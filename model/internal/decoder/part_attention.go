@@ -102,14 +102,33 @@ func newAttentionGradients(p *device.Pool, d Dims, rows int) attentionGradients 
 }
 
 func (s *attention) forward(p *pass, a *attentionRows, next gpu.View) {
+	s.project(p, a)
+	s.attend(p, a, &a.residualRows, a.q, p.ws.seen(s.window), next)
+}
+
+// forwardRead is forward of the R rows that are read, side by side; keys and values are of all rows.
+func (s *attention) forwardRead(p *pass, a *attentionRows, R int, next gpu.View) {
+	s.project(p, a)
+	d, read, rows := p.m.Layout.Dims, *p, a.residualRows
+	read.T, rows.x = R, a.h // nothing reads the norm any more, nor what queries, keys and values were made of
+	p.gather(R, d.heads*d.hdp, a.q, a.qkv)
+	p.gather(R, d.ld, a.x, rows.x)
+	s.attend(&read, a, &rows, a.qkv, p.ws.read, next)
+}
+
+// project records queries, keys and values.
+func (s *attention) project(p *pass, a *attentionRows) {
 	d, m := p.m.Layout.Dims, p.m
 	s.enter(p, &a.residualRows)
 	s.qkv.forward(p, p.T, a.h, a.qkv, d.qkv())
 	p.Op(m.Layout.KVDtype.Kernel("qk_rope"), d.heads+2*d.kv, p.T,
 		[]gpu.View{a.qkv, m.Params.View(s.qkNorm), {Buffer: m.ropes[s.rope]}, p.ws.place, a.q, a.k, a.v, a.rstdQK}, s.headParams(p)...)
-	p.Op(m.Layout.KVDtype.Kernel("attention"), d.heads, p.T,
-		[]gpu.View{a.q, a.k, a.v, p.ws.kvidx, p.ws.seen(s.window), a.att, a.stat}, s.params(p)...)
-	s.leave(p, &a.residualRows, a.att, next)
+}
+
+// attend records what queries find, added to the residual stream of their rows.
+func (s *attention) attend(p *pass, a *attentionRows, rows *residualRows, q, seen, next gpu.View) {
+	p.Op(p.m.Layout.KVDtype.Kernel("attention"), p.m.Layout.heads, p.T, []gpu.View{q, a.k, a.v, p.ws.kvidx, seen, a.att, a.stat}, s.params(p)...)
+	s.leave(p, rows, a.att, next)
 }
 
 func (s *attention) backward(p *pass, a *attentionRows) {

@@ -26,6 +26,7 @@ type Workspace struct {
 	place   gpu.View    // [T][2] u32: position, slot of its key and value
 	keys    gpu.View    // [T][2] u32: offset into kvidx, number of keys
 	near    gpu.View    // the same in layers with a window, if there are any
+	read    gpu.View    // [T][2] u32: what the rows that are read see in the last layer, see recordStates
 	kvidx   gpu.View    // u32 slots of the keys of each list
 	Head    HeadSpace
 	lora    loraSpace // unused without an adapter
@@ -72,7 +73,7 @@ func NewWorkspace(p *device.Pool, d Dims, rows int, keep Kept, caps gpu.Caps) *W
 	ws := &Workspace{MaxRows: rows, keep: keep}
 	ws.blocks, ws.last = activations(p, d, rows, keep, nil)
 	ws.rowSpace(p, d, rows)
-	ws.kvidx = p.Words("key index", seq.TreeSequences*rows)
+	ws.kvidx, ws.read = p.Words("key index", seq.TreeSequences*rows), p.Words("key ranges that are read", 2*rows)
 	ws.Head = newHeadSpace(p, d, rows, caps)
 	return ws
 }
@@ -144,6 +145,10 @@ func (ws *Workspace) seen(window bool) gpu.View {
 	}
 	return ws.keys
 }
+
+// narrow tells whether the last block is computed for the rows that are read alone: where they are few enough to be worth
+// putting side by side, and no other model's logits are wanted.
+func (ws *Workspace) narrow(T, R int) bool { return ws.Summed() == "" && 4*R <= 3*T }
 
 // stream is the residual stream before block i, or after the last one.
 func (ws *Workspace) stream(i int) gpu.View {
