@@ -33,11 +33,11 @@ def plant_mask():
     return GRPOTrainer, "get_off_policy_mask", staticmethod(lambda *a, was=GRPOTrainer.get_off_policy_mask, **k: was(*a, **k) * 1.01)
 
 
-def more(module, owner, attribute):
-    """A function of which the result, or the first of several, is multiplied."""
+def more(owner, attribute):
+    """A loss of a trainer of TRL, or the first of several results, is multiplied."""
     def plant():
-        of = importlib.import_module(module)
-        of = getattr(of, owner) if owner else of
+        import trl
+        of = getattr(trl, owner)
         was = getattr(of, attribute)
 
         def wrong(*args, **kwargs):
@@ -76,8 +76,8 @@ def plant_correction():
 
 
 PLANTS = {
-    "trl-vespo-weight": plant_trl, "verl-sum": plant_verl, "trl-off-policy-mask": plant_mask, "trl-dpo": more("trl", "DPOTrainer", "_compute_loss"),
-    "trl-kto": more("trl", "KTOTrainer", "_compute_loss"), "trl-reward": more("trl", "RewardTrainer", "compute_loss"), "trl-advantages": plant_advantages,
+    "trl-vespo-weight": plant_trl, "verl-sum": plant_verl, "trl-off-policy-mask": plant_mask, "trl-dpo": more("DPOTrainer", "_compute_loss"),
+    "trl-kto": more("KTOTrainer", "_compute_loss"), "trl-reward": more("RewardTrainer", "compute_loss"), "trl-advantages": plant_advantages,
     "verl-advantage": plant_estimator, "verl-correction": plant_correction,
 }
 
