@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -264,6 +265,9 @@ func TestRefused(t *testing.T) {
 			}
 			if got != c.want[i] {
 				t.Errorf("%s: completion %d is %s (%s), want %s", c.about, i, got, v.Reason, c.want[i])
+			}
+			if missing := slices.ContainsFunc(v.Opinions, func(o verify.Opinion) bool { return o.Missing && o.Question != "" }); missing != strings.Contains(v.Reason, "no answer after 60 s") {
+				t.Errorf("%s: %s has the opinions %+v", c.about, v.Reason, v.Opinions)
 			}
 			if refused := strings.Contains(v.Reason, "status 400: no"); got == wrong && !refused {
 				t.Errorf("%s: %s", c.about, v.Reason)

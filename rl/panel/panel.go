@@ -244,12 +244,20 @@ func (s *sheet) lacks(ids []int, g *rollout.Group, path int) error {
 		return nil
 	}
 	for _, a := range s.said[at].said {
-		if a.Fault != "" {
+		switch {
+		case a.Refused:
 			return errors.New(a.Fault)
+		case a.Fault != "":
+			return unanswered{verify.Opinion{Question: s.name(at), Why: a.Fault, Missing: true}}
 		}
 	}
 	return nil
 }
+
+// unanswered is that a question has no answer, and may have one another time.
+type unanswered struct{ opinion verify.Opinion }
+
+func (u unanswered) Error() string { return u.opinion.Why }
 
 // Judge implements [rollout.Judges].
 func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Group) ([][]verify.Verdict, error) {

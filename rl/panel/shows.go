@@ -107,7 +107,11 @@ func (s *sheet) unshown(g *rollout.Group, path int, questions []judge.Question, 
 		}
 	}
 	if lacks != nil {
-		return verify.Abstain("the question cannot be shown to %s: %v", s.judge.Model, lacks)
+		v := verify.Abstain("the question cannot be shown to %s: %v", s.judge.Model, lacks)
+		if gone := (unanswered{}); errors.As(lacks, &gone) { // whoever reads the verdict learns that the server is at fault
+			v.Opinions = []verify.Opinion{gone.opinion}
+		}
+		return v
 	}
 	return s.judge.Unshown(questions, len(g.Paths), "it cannot be shown to %s: %v", s.judge.Model, err)
 }
