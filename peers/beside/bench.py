@@ -1,16 +1,17 @@
 """The same work by rlzero and by others, each a process of its own on two processors, in turns (A B B A):
 
     step       a GRPO step of countdown-tiny's model, from the start, the middle and the end of its RL stage, against TRL
-    decode     a round of sampling with the shape of SmolLM2-135M in float32, batch 1, 8 and 32, against transformers
-    prefill    reading a prompt of 512 tokens, same shape
-    train      an update on 2 x 128 tokens, same shape
-    lora       a GRPO step of an adapter of SmolLM2-135M-Instruct, 8 completions of 32 tokens, float32 and bf16, against TRL and PEFT
-    sft        a step of imitation on 4 conversations of 200 tokens, all weights of the same model, float32 and bf16, against TRL
+    decode     a round of sampling of SmolLM2-135M-Instruct in float32, batch 1, 8 and 32, against transformers
+    prefill    reading a prompt of 512 tokens, same model
+    train      an update on 2 x 128 tokens, same model
+    lora       a GRPO step of an adapter of the same model, 8 completions of 32 tokens, float32 and bf16, against TRL and PEFT
+    sft        a step of imitation on 4 conversations of 200 tokens, all weights of it, float32 and bf16, against TRL
     llama      decode and prefill against llama.cpp on the CPU: float32, bf16 against its f16, q8_0, q4_0
-    groups     an update on 16 completions of 100 tokens after one prompt of 1,000, 25 million parameters
+    groups     an update on 16 completions of 100 tokens after one prompt of 1,000, 25 million parameters that are random
     start      from the start of the program to its first GRPO step
 
-A ratio is the time of rlzero to that of the other: below 1, rlzero takes less. Each round gives one ratio, of the two
+Both read the same weights, and the same tokens where none is drawn; a case whose two sides compute something else breaks
+off. A ratio is the time of rlzero to that of the other: below 1, rlzero takes less. Each round gives one ratio, of the two
 processes of either; the table has their median and their range. What is measured goes into docs/benchmarks.tsv, a line a
 case, and docs/benchmarks.md is written from it. --again --write puts a second measurement beside the first. --run takes a run of countdown-tiny that has its checkpoints; without it
 one is trained, which takes some minutes.
@@ -38,12 +39,14 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE, PAGE = ROOT / "docs" / "benchmarks.tsv", ROOT / "docs" / "benchmarks.md"
 COLUMNS = ["case", "against", "ours", "theirs", "unit", "ratio", "low", "high", "rounds", "memory", "bar", "machine", "device", "versions", "release", "date",
            "mib", "mib_other", "again", "again_low", "again_high", "again_rounds", "again_release", "again_date"]
-SMOL = "SmolLM2-135M shape"
 PACKED = ROOT / "internal" / "llamacpp" / "testdata"  # where .ci/needs all puts llama.cpp
 # Bars that a release should keep, as ratios.
 BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "decode 32": 0.8, "prefill": 1.6, "lora f32": 1.5, "lora bf16": 1.5,
         "sft f32": 2.0, "sft bf16": 2.0, "groups": 0.5, "start": 0.1}
 MEMORY_BAR = 0.7
+# What both say of the same tokens, in nats, is as far apart as float32 rounds their logits: some 1e-5. One other token in 16
+# prompts, or other weights, is further.
+SAME = 1e-3
 LLAMA = "llama.cpp"  # which has no bars
 
 
@@ -91,6 +94,9 @@ class Case:
         self.device, self.said = device(printed[0]), json.loads(printed[1].splitlines()[-1])
         if self.learned and (counted := self.learned(printed[0])) != self.said["learned"]:
             broken(f"{self.name}: the steps of rlzero learned from {counted} tokens, those of the other from {self.said['learned']}")
+        for what, room in (("logprob", lambda a: SAME), ("tokens", lambda a: 0.05 * a)):
+            if what in self.said and abs((mine := fields(printed[0], None)[what]) - self.said[what]) > room(mine):
+                broken(f"{self.name}: the {what} of rlzero is {mine}, that of the other {self.said[what]}: they do not compute the same")
         ours, theirs = map(min, turn)
         self.sides[0].append(ours), self.sides[1].append(theirs), self.ratios.append(ours / theirs)
 
@@ -148,18 +154,18 @@ def cases(rlzero, run, wanted, scratch, named):
     theirs = lambda *args: Side(sys.executable, "-m", "beside.work", *args)
     # Shares of the device's limits are not asked for: given ones are not measured.
     bench = lambda *args: Side(rlzero, "bench", *args, "--json", "--longest", "0", "--alone", "--gflops", "100", "--gb-s", "10", "--quiet")
-    transformers = "transformers"
+    transformers, smol = "transformers", lambda: real(rlzero, scratch)[0]
     if wanted("step"):
         checkpoints = sorted((run() / "checkpoints").glob("step-*"))
         for place, folder in (("start", checkpoints[0]), ("middle", checkpoints[len(checkpoints) // 2]), ("end", checkpoints[-1])):
             yield Case(f"step {place}", "s", "TRL's GRPOTrainer", bench("step", "--from", folder), of_step, theirs("step", folder, 6), shortest)
     for batch in (1, 8, 32):
         if wanted("decode"):
-            yield Case(f"decode {batch}", "s a round", transformers, bench("decode", "--only", f"{SMOL}, batch {batch}"), of_rate(batch), theirs("decode", batch), shortest)
+            yield Case(f"decode {batch}", "s a round", transformers, bench("decode", "--from", smol(), "--only", f"batch {batch}"), of_rate(batch), theirs("decode", smol(), batch), shortest)
     if wanted("prefill"):
-        yield Case("prefill", "s", transformers, bench("prefill", "--only", SMOL), of_rate(512), theirs("prefill"), shortest)
+        yield Case("prefill", "s", transformers, bench("prefill", "--from", smol()), of_rate(512), theirs("prefill", smol()), shortest)
     if wanted("train"):
-        yield Case("train", "s", "torch and transformers", bench("train", "--only", SMOL), of_rate(256), theirs("train"), shortest)
+        yield Case("train", "s", "torch and transformers", bench("train", "--from", smol()), of_rate(256), theirs("train", smol()), shortest)
     if wanted("lora") or wanted("sft"):
         model, problems, rows = real(rlzero, scratch)
         for dtype in ("f32", "bf16"):
@@ -185,13 +191,15 @@ def cases(rlzero, run, wanted, scratch, named):
         for kind, dtype in (("f32", "f32"), ("f16", "bf16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")):
             folder = Path(scratch) / f"gguf-{kind}"
             command(rlzero, "export", "--format", "gguf", "--type", kind, "--out", folder, model)
-            llama = lambda name, *args, file=folder / f"model-{kind}.gguf": Side(node, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
-            stored = SMOL if dtype == "f32" else f"{SMOL}, {dtype}"
+            file = folder / f"model-{kind}.gguf"
+            llama = lambda name, *args, file=file: Side(node, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
             for batch in (1, 8, 32):
-                yield Case(f"decode {batch} {kind}", "s a round", LLAMA, bench("decode", "--dtype", dtype, "--only", f"{stored}, batch {batch}"), of_rate(batch), llama("decode", batch), shortest)
-            yield Case(f"prefill {kind}", "s", LLAMA, bench("prefill", "--dtype", dtype, "--only", stored), of_rate(512), llama("prefill"), shortest)
+                yield Case(f"decode {batch} {kind}", "s a round", LLAMA, bench("decode", "--from", file, "--dtype", dtype, "--only", f"batch {batch}"), of_rate(batch), llama("decode", batch), shortest)
+            yield Case(f"prefill {kind}", "s", LLAMA, bench("prefill", "--from", file, "--dtype", dtype), of_rate(512), llama("prefill"), shortest)
     if wanted("groups"):
-        yield Case("groups", "s", "torch and transformers", bench("groups", "--only", "25M, 1000 + 100"), of_step, theirs("groups"), shortest)
+        folder = Path(scratch) / "25m"
+        theirs("make", folder).run()
+        yield Case("groups", "s", "torch and transformers", bench("groups", "--from", folder), of_step, theirs("groups", folder), shortest)
     if wanted("start"):
         folder = sorted((run() / "checkpoints").glob("step-*"))[0]
         sets = [f"model.path={folder}", "stage.warm-up.skip=true", "stage.rl.steps=1", "stage.rl.eval_every=0", "task.eval_problems=1"]

@@ -1,8 +1,9 @@
 """What others do, one piece of work a process: python -m beside.work NAME [MODEL]. Prints one JSON object:
 the seconds of each repetition after one to warm up, and where time is more than one thing, its parts.
 
-The model of "step" is a checkpoint of rlzero, so its weights are equal; the others have the shape of
-SmolLM2-135M (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json) with random weights, as rlzero bench has.
+MODEL is a folder that rlzero reads too. "make" writes the one of "groups", with random weights; the others are exported
+by rlzero. Prompts are those of rlzero bench, token by token, and logprob is what shows that: the mean, in nats, of the
+likeliest token after each prompt, or of the tokens of the first update.
 """
 
 import json
@@ -29,20 +30,25 @@ def repeat(work, least=3):
     return times
 
 
-def smol():
-    config = transformers.LlamaConfig(
-        vocab_size=49152, hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
-        intermediate_size=1536, max_position_embeddings=2048, rms_norm_eps=1e-5, rope_theta=1e5, tie_word_embeddings=True,
-        bos_token_id=None, eos_token_id=None, pad_token_id=0)
-    torch.manual_seed(1)
-    return transformers.LlamaForCausalLM(config).eval()
+def opened(folder):
+    return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 
 
-def decode(batch):
+def prompts(model, batch, length):
+    """Those of rlzero bench (prompt in rl/bench)."""
+    return torch.tensor([[(i * 31 + j * 17 + 5) % model.config.vocab_size for j in range(length)] for i in range(batch)])
+
+
+def likeliest(model, ids):
+    with torch.inference_mode():
+        return float(model(input_ids=ids, logits_to_keep=1).logits[:, -1].double().log_softmax(-1).max(-1).values.mean())
+
+
+def decode(folder, batch):
     """One round of decoding for each sequence of a batch: prompts of 16 tokens, 8 new ones; the first comes out of
     the prompt. The faster of transformers' growing and fixed caches."""
-    model, rounds = smol(), 7
-    ids = torch.randint(0, 49152, (batch, 16))
+    model, rounds = opened(folder).eval(), 7
+    ids = prompts(model, batch, 16)
 
     def generate(new, cache):
         with torch.inference_mode():
@@ -55,55 +61,68 @@ def decode(batch):
         times = [(t - first) / rounds for t in repeat(lambda: generate(1 + rounds, cache))]
         if best is None or min(times) < min(best["seconds"]):
             best = {"seconds": times, "detail": f"{cache} cache"}
-    return best
+    return best | {"logprob": likeliest(model, ids)}
 
 
-def prefill():
+def prefill(folder):
     """A prompt of 512 tokens is read, and the logits of its last token computed."""
-    model, ids = smol(), torch.randint(0, 49152, (1, 512))
+    model = opened(folder).eval()
+    ids = prompts(model, 1, 512)
 
     def read():
         with torch.inference_mode():
             model(input_ids=ids, use_cache=True, logits_to_keep=1)
 
-    return {"seconds": repeat(read)}
+    return {"seconds": repeat(read), "logprob": likeliest(model, ids)}
 
 
-def train():
+def train(folder):
     """An update of all weights on 2 sequences of 128 tokens: forward, backward, clipping, AdamW."""
-    model, ids = smol().train(), torch.randint(0, 49152, (2, 129))
+    model, losses = opened(folder).train(), []
+    ids = prompts(model, 2, 129)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.99), fused=True)
 
     def update():
         optimizer.zero_grad(set_to_none=True)
         logits = model(input_ids=ids[:, :-1], use_cache=False).logits
-        torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        loss.backward()
+        losses.append(loss.detach())
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 
-    return {"seconds": repeat(update)}
+    return {"seconds": repeat(update), "logprob": -losses[0].item()}
 
 
-def groups():
-    """An update on 16 completions of 100 tokens after one prompt of 1,000, with the shape of 25 million parameters that rlzero
-    bench has: each completion is computed with its prompt, four at a time."""
+def make(folder):
+    """A model of 25 million parameters, the shape of that name of rlzero bench, with random weights."""
     config = transformers.Qwen3Config(
         vocab_size=8192, hidden_size=384, num_hidden_layers=12, num_attention_heads=6, num_key_value_heads=6, head_dim=64, intermediate_size=1024,
         max_position_embeddings=2048, rope_theta=100.0, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None, pad_token_id=0)
     torch.manual_seed(1)
-    model = transformers.Qwen3ForCausalLM(config).train()
+    transformers.Qwen3ForCausalLM(config).save_pretrained(folder)
+    return {}
+
+
+def groups(folder):
+    """An update on 16 completions of 100 tokens after one prompt of 1,000: each completion is computed with its prompt, four
+    at a time."""
+    model, losses = opened(folder).train(), []
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.99), fused=True)
-    ids = torch.cat([torch.randint(0, 8192, (1, 1000)).expand(16, 1000), torch.randint(0, 8192, (16, 100))], 1)
+    # Those of rlzero bench (update in rl/bench/groups.go).
+    ids = torch.tensor([[(j * 17 + i * (j >= 1000)) % model.config.vocab_size for j in range(1100)] for i in range(16)])
 
     def update():
         optimizer.zero_grad(set_to_none=True)
         for part in ids.split(4):
             logits = model(input_ids=part[:, :-1], use_cache=False, logits_to_keep=100).logits
-            torch.nn.functional.cross_entropy(logits.flatten(0, 1), part[:, 1000:].flatten(), reduction="sum").div(1600).backward()
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), part[:, 1000:].flatten(), reduction="sum").div(1600)
+            loss.backward()
+            losses.append(loss.detach())
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 
-    return {"seconds": repeat(update, least=2)}
+    return {"seconds": repeat(update, least=2), "logprob": -sum(losses[:4]).item()}
 
 
 def step(folder, steps):
@@ -121,13 +140,7 @@ def step(folder, steps):
         numbers = [draw.randint(1, 22) for _ in range(4)]
         target = sum(n * draw.choice((-1, 1)) for n in numbers[1:]) + numbers[0]
         prompts.append({"prompt": f"{' '.join(map(str, numbers))} > {abs(target) % 46}:"})
-    times = []
-
-    class Clock(transformers.TrainerCallback):
-        def on_step_end(self, args, state, control, **kwargs):
-            if state.global_step % 2 == 0:
-                times.append(time.perf_counter())
-
+    clock = Steps(every=2)
     with tempfile.TemporaryDirectory() as scratch:
         args = trl.GRPOConfig(
             output_dir=scratch, per_device_train_batch_size=128, gradient_accumulation_steps=1, steps_per_generation=2, num_generations=8,
@@ -136,20 +149,21 @@ def step(folder, steps):
             disable_tqdm=True, dataloader_num_workers=0, seed=1)
         rewards = lambda completions, **kwargs: [float(draw.random() < 0.5) for _ in completions]
         rewards.__name__ = "by_chance"
-        trainer = trl.GRPOTrainer(model=model, reward_funcs=rewards, args=args, train_dataset=datasets.Dataset.from_list(prompts),
-                                  processing_class=tokenizer, callbacks=[Clock()])
+        trainer = clock.of(trl.GRPOTrainer)(model=model, reward_funcs=rewards, args=args, train_dataset=datasets.Dataset.from_list(prompts),
+                                  processing_class=tokenizer, callbacks=[clock])
         trainer.train()
-    return {"seconds": [b - a for a, b in zip(times, times[1:])], "first": times[0]}
+    return clock.said() | {"first": clock.times[0], "tokens": sum(clock.learned) / (len(clock.learned) * 128)}
 
 
 class Steps(transformers.TrainerCallback):
-    """When each step of a trainer ended, and how many tokens each learned from."""
+    """When each step of a trainer ended, of so many of its own, and how many tokens each update learned from."""
 
-    def __init__(self):
-        self.times, self.learned = [], []
+    def __init__(self, every=1):
+        self.every, self.times, self.learned = every, [], []
 
     def on_step_end(self, args, state, control, **kwargs):
-        self.times.append(time.perf_counter())
+        if state.global_step % self.every == 0:
+            self.times.append(time.perf_counter())
 
     def of(self, trainer):
         """The class of a trainer that counts its tokens."""
@@ -232,7 +246,7 @@ def main():
     elif name in ("lora", "sft"):
         out = {"lora": lora, "sft": sft}[name](*rest)
     else:
-        out = {"decode": lambda: decode(int(rest[0])), "prefill": prefill, "train": train, "groups": groups}[name]()
+        out = {"decode": lambda folder, batch: decode(folder, int(batch)), "prefill": prefill, "train": train, "groups": groups, "make": make}[name](*rest)
     print(json.dumps(out | {"versions": {"torch": torch.__version__, "transformers": transformers.__version__}}))
 
 

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/memory"
 	"github.com/rlzero/rlzero/model/sample"
 )
@@ -31,6 +29,8 @@ type Result struct {
 	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
 	Rate          *Rate              `json:"rate,omitempty"`
 	Skipped       string             `json:"skipped,omitempty"` // why there is no value
+	Logprob       float64            `json:"logprob,omitempty"` // by which other programs see that they compute the same, mean in nats: of decode and prefill of the likeliest token after a prompt, of train and groups of the tokens of the first update
+	Tokens        float64            `json:"tokens,omitempty"`  // of step, mean of a completion
 }
 
 func result(dev gpu.Device, bench, what string, value float64, unit string) Result {
@@ -154,76 +154,6 @@ func matmul(b Bench, n int, what string) error {
 	return nil
 }
 
-// random is a model of a shape with random weights, which is sampled from alone.
-func (s Shape) random(dev gpu.Device) (*model.Model, error) {
-	m, err := model.NewFrozen(dev, s.Config, s.Prompt+s.New)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.Initialize(1); err != nil {
-		m.Close()
-		return nil, err
-	}
-	return m, nil
-}
-
-// Shape is a model to measure, with random weights.
-type Shape struct {
-	Name         string
-	Config       hf.Config
-	Prompt, New  int   // tokens
-	Decode       []int // batch sizes of the decode benchmark
-	TrainSeqs    int
-	TrainTokens  int // per sequence
-	Repetitions  int
-	TrainRepeats int
-}
-
-// Shapes are the preset's model, one of 25 million parameters, and those of SmolLM2-135M
-// (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json) and Qwen2.5-0.5B
-// (huggingface.co/Qwen/Qwen2.5-0.5B).
-func Shapes() []Shape {
-	tiny := hf.Config{Family: "qwen3", Vocab: 53, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
-		MaxPositions: 64, NormEps: 1e-6, RopeTheta: 100, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1}
-	small := tiny
-	small.Vocab, small.Width, small.Layers, small.Heads, small.KVHeads, small.HeadDim, small.MLP = 8192, 384, 12, 6, 6, 64, 1024
-	small.MaxPositions = 2048
-	smol := hf.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
-		MaxPositions: 2048, NormEps: 1e-5, RopeTheta: 1e5, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.04}
-	qwen := hf.Config{Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864,
-		MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02}
-	return []Shape{
-		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 16, 32, 256}, 256, 20, 5, 5},
-		{"25M", small, 16, 16, []int{1, 8, 16, 32}, 8, 128, 2, 2},
-		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 16, 32}, 2, 128, 2, 2},
-		{"Qwen2.5-0.5B shape", qwen, 16, 8, []int{1, 8, 16, 32}, 2, 128, 2, 2},
-	}
-}
-
-// Large is a shape at the sizes of a GPU: batches up to 256 with 33 new tokens, so 32 rounds of
-// decoding, and an update on 8 sequences of 512 tokens. A model of few positions stays as it is.
-func (s Shape) Large() Shape {
-	if s.Config.MaxPositions < 512 {
-		return s
-	}
-	s.New, s.Decode, s.TrainSeqs, s.TrainTokens = 33, []int{1, 8, 64, 256}, 8, 512
-	return s
-}
-
-// Drawing is the shape with completions of so many tokens, which decode draws.
-func (s Shape) Drawing(tokens int) Shape {
-	s.New, s.Config.MaxPositions = tokens, max(s.Config.MaxPositions, s.Prompt+tokens)
-	return s
-}
-
-func prompt(s Shape, i int) []int {
-	ids := make([]int, s.Prompt)
-	for j := range ids {
-		ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
-	}
-	return ids
-}
-
 // prefillTokens is the length of the prompt that Prefill reads.
 const prefillTokens = 512
 
@@ -238,7 +168,7 @@ func Prefill(b Bench, s Shape) error {
 	if skipped, err := b.skips("prefill", what, s, needs{times: float64(s.Repetitions + 1), work: s.prefill(), use: use}); skipped || err != nil {
 		return err
 	}
-	m, err := s.random(b.Device)
+	m, err := s.model(b.Device, s.Prompt+s.New, true)
 	if err != nil {
 		return err
 	}
@@ -253,6 +183,9 @@ func Prefill(b Bench, s Shape) error {
 		return err
 	}
 	r := result(b.Device, "prefill", what, float64(s.Prompt)/sec, "tok/s")
+	if r.Logprob, err = likeliest(e, s, 1); err != nil {
+		return err
+	}
 	r.Rate = b.rate(s.prefill(), sec)
 	b.Emit(r)
 	return nil
@@ -271,12 +204,16 @@ func Train(b Bench, s Shape) error {
 		return err
 	}
 	defer t.Close()
-	sec, err := best(s.TrainRepeats+1, update)
+	logprob, err := update() // compiles
+	if err != nil {
+		return err
+	}
+	sec, err := best(s.TrainRepeats, func() error { _, err := update(); return err })
 	if err != nil {
 		return err
 	}
 	r := result(b.Device, "train", what, float64(s.TrainSeqs*s.TrainTokens)/sec, "tok/s")
-	r.Rate = b.rate(s.update(), sec)
+	r.Rate, r.Logprob = b.rate(s.update(), sec), logprob
 	b.Emit(r)
 	return nil
 }

@@ -63,11 +63,11 @@ func Decode(b Bench, s Shape) error {
 type sides [2]*model.Model
 
 func (m *sides) open(dev gpu.Device, s Shape, ways int) (err error) {
-	if m[0], err = s.random(dev); err != nil || ways == 1 {
+	if m[0], err = s.model(dev, s.Prompt+s.New, true); err != nil || ways == 1 {
 		return err
 	}
 	if m[1] = m[0]; s.Config.Dtype != hf.F32 {
-		m[1], err = s.plain().random(dev)
+		m[1], err = s.plain().model(dev, s.Prompt+s.New, true)
 	}
 	return err
 }
@@ -110,6 +110,7 @@ func (s Shape) engine(batch int) *sample.Options {
 func decode(models []*model.Model, s Shape, n int) (Result, error) {
 	f := freeOrder{dev: models[0].Device(), rows: n, faster: map[string]bool{}}
 	var runs []func() error
+	logprob := 0.0
 	for i, m := range models {
 		options := s.engine(n)
 		if i > 0 && m == models[0] {
@@ -120,6 +121,11 @@ func decode(models []*model.Model, s Shape, n int) (Result, error) {
 			return Result{}, err
 		}
 		defer e.Close()
+		if i == 0 {
+			if logprob, err = likeliest(e, s, n); err != nil {
+				return Result{}, err
+			}
+		}
 		for _, tokens := range []int{1, s.New} {
 			generate := func() error { return errors.Join(generate(e, s, n, tokens), f.err) }
 			if err := generate(); err != nil { // records the programs, and tries products
@@ -133,7 +139,9 @@ func decode(models []*model.Model, s Shape, n int) (Result, error) {
 		return Result{}, err
 	}
 	rate := func(seconds float64) Result {
-		return result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/seconds, "tok/s")
+		r := result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/seconds, "tok/s")
+		r.Logprob = logprob
+		return r
 	}
 	if len(models) == 1 {
 		return rate(median(times[1]) - median(times[0])), nil
@@ -174,6 +182,23 @@ func (f *freeOrder) detail() string {
 		text = fmt.Sprintf("a free order is faster for none of %d products, so both sides do the same work", f.products)
 	}
 	return text + fmt.Sprintf("; a step with all of them in a free order takes %.2f times as long", f.all)
+}
+
+// likeliest is the mean log-prob of the likeliest token after each prompt of a batch, nats.
+func likeliest(e *sample.Engine, s Shape, batch int) (float64, error) {
+	reqs := make([]sample.Request, batch)
+	for i := range reqs {
+		reqs[i] = sample.Request{Prompt: prompt(s, i), MaxTokens: 1, Stream: uint32(i), Unscaled: true}
+	}
+	all, err := e.GenerateAll(context.Background(), reqs)
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, of := range all {
+		sum += float64(of[0].Logprob[0])
+	}
+	return sum / float64(batch), nil
 }
 
 // generate samples so many tokens of each sequence of a batch.

@@ -230,7 +230,7 @@ func TestDetail(t *testing.T) {
 func TestAlone(t *testing.T) {
 	for name, run := range map[string]func(Bench) error{
 		"decode": func(b Bench) error { return Decode(b, shape()) },
-		"groups": func(b Bench) error { return grouped{"small", shape().Config, 8, 4, 2}.measure(b) },
+		"groups": func(b Bench) error { return grouped{"small", shape().Config, 8, 4, 2}.measure(b, shape()) },
 	} {
 		var told []Result
 		if err := run(Bench{Device: device(t), Limits: limits(), Alone: true, Emit: func(r Result) { told = append(told, r) }}); err != nil {

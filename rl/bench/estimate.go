@@ -30,9 +30,10 @@ type Bench struct {
 // float32 beside them.
 var numberBytes = map[hf.Dtype]float64{hf.F32: 4, hf.BF16: 2, hf.Q8: 1 + 4.0/32, hf.Q4: 0.5 + 4.0/32}
 
-// kept is a shape in the storage of the benchmark, which its name tells unless it is float32.
+// kept is a shape in the storage of the benchmark, which its name tells unless it is float32; without one a model that
+// there is stays in its own.
 func (b Bench) kept(s Shape) Shape {
-	s.Config.Dtype, s.Name = cmp.Or(b.Dtype, hf.F32), b.named(s.Name)
+	s.Config.Dtype, s.Name = cmp.Or(b.Dtype, s.Config.Dtype, hf.F32), b.named(s.Name)
 	return s
 }
 

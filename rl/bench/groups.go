@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 
-	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/model/memory"
@@ -41,11 +40,16 @@ func groups() []grouped {
 // prompt, and in turns, but with b.Alone, the same with each completion for itself.
 func Groups(b Bench) error {
 	for _, g := range groups() {
-		if err := g.measure(b); err != nil {
+		if err := g.measure(b, g.shape()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// LongGroup measures an update as those of Groups, of one shape: 16 completions of 100 tokens after a prompt of 1,000.
+func LongGroup(b Bench, s Shape) error {
+	return grouped{s.Name, s.Config, 1000, 100, 16}.measure(b, s)
 }
 
 // shape is what the group is computed with.
@@ -70,8 +74,9 @@ func (g grouped) apart() grouped {
 
 const groupTurns = 2
 
-func (g grouped) measure(b Bench) error {
-	s := b.kept(g.shape())
+// measure measures an update with the model of a shape.
+func (g grouped) measure(b Bench, s Shape) error {
+	s = b.kept(s)
 	g.config, g.name = s.Config, s.Name
 	n := float64(g.group)
 	what := fmt.Sprintf("%s, %d + %d tokens, group of %d", g.name, g.prompt, g.completion, g.group)
@@ -84,7 +89,7 @@ func (g grouped) measure(b Bench) error {
 	if skipped, err := b.skips("groups", what, s, needs{times: groupTurns + 0.5, work: whole, use: use}); skipped || err != nil {
 		return err
 	}
-	m, err := model.New(b.Device, g.config, 1, g.prompt+g.completion)
+	m, err := s.model(b.Device, g.prompt+g.completion, false)
 	if err != nil {
 		return err
 	}
@@ -95,13 +100,14 @@ func (g grouped) measure(b Bench) error {
 	}
 	defer t.Close()
 	update := func(number int) func() error {
-		return func() error { return g.update(t, number) }
+		return func() error { _, err := g.update(t, number); return err }
 	}
 	ways := []func() error{update(1), update(0)}
 	if b.Alone {
 		ways = ways[:1]
 	}
-	if err := update(1)(); err != nil { // pipelines are made at their first use
+	logprob, err := g.update(t, 1) // pipelines are made at their first use
+	if err != nil {
 		return err
 	}
 	times, err := inTurns(groupTurns, 0, ways...)
@@ -110,6 +116,7 @@ func (g grouped) measure(b Bench) error {
 	}
 	shared := quantile(times[0], 0)
 	r := result(b.Device, "groups", what, shared, "s")
+	r.Logprob = logprob
 	if b.Alone {
 		b.Emit(r)
 		return nil
@@ -145,8 +152,8 @@ func (g grouped) pairFlops() float64 {
 }
 
 // update is one update on the group, as a group of the trainer's with a number, or as
-// sequences apart with 0.
-func (g grouped) update(t *learn.Trainer, number int) error {
+// sequences apart with 0. It returns what update does.
+func (g grouped) update(t *learn.Trainer, number int) (float64, error) {
 	seqs := make([]seq.Sequence, g.group)
 	for i := range seqs {
 		ids := make([]int, g.prompt+g.completion)
@@ -162,9 +169,11 @@ func (g grouped) update(t *learn.Trainer, number int) error {
 	return update(t, seqs, func(int) float64 { return -1 / float64(g.group*g.completion) })
 }
 
-// update is one update with a weight for the log-probs of each sequence.
-func update(t *learn.Trainer, seqs []seq.Sequence, weight func(sequence int) float64) error {
+// update is one update with a weight for the log-probs of each sequence. It returns their mean before it, nats.
+func update(t *learn.Trainer, seqs []seq.Sequence, weight func(sequence int) float64) (float64, error) {
+	var all average
 	err := t.Accumulate(seqs, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+		all.add(stats)
 		weights := make([]learn.Weights, len(stats))
 		for i, s := range stats {
 			weights[i].Logprob = make([]float64, len(s.Logprob))
@@ -175,8 +184,8 @@ func update(t *learn.Trainer, seqs []seq.Sequence, weight func(sequence int) flo
 		return weights, nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	_, err = t.Step(learn.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
-	return err
+	return all.value(), err
 }

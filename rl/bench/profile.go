@@ -143,10 +143,11 @@ func profileUpdate(p *profiler, s Shape, show func(string, map[string]*total)) e
 		return err
 	}
 	defer t.Close()
-	if err := update(); err != nil { // compiles
+	once := func() error { _, err := update(); return err }
+	if err := once(); err != nil { // compiles
 		return err
 	}
-	totals, err := p.measure(update)
+	totals, err := p.measure(once)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func profileUpdate(p *profiler, s Shape, show func(string, map[string]*total)) e
 // profileSampling takes the largest batch. The first token of each sequence comes out of
 // its prompt; what more tokens take longer is decoding.
 func profileSampling(p *profiler, s Shape, show func(string, map[string]*total)) error {
-	m, err := s.random(p)
+	m, err := s.model(p, s.Prompt+s.New, true)
 	if err != nil {
 		return err
 	}
@@ -232,9 +233,10 @@ func (l Limits) bound(t total) (string, float64) {
 	return name, sec
 }
 
-// updater is a trainer of a shape, and one update on its sequences.
-func updater(dev gpu.Device, s Shape) (trainer, func() error, error) {
-	m, err := model.New(dev, s.Config, 1, s.TrainTokens)
+// updater is a trainer of a shape, and one update on its sequences, which returns the mean log-prob of their tokens before
+// it.
+func updater(dev gpu.Device, s Shape) (trainer, func() (float64, error), error) {
+	m, err := s.model(dev, s.TrainTokens, false)
 	if err != nil {
 		return trainer{}, nil, err
 	}
@@ -255,17 +257,35 @@ func updater(dev gpu.Device, s Shape) (trainer, func() error, error) {
 			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
 		}
 	}
-	return trainer{m, t}, func() error {
-		_, err := t.Forward(seqs)
+	return trainer{m, t}, func() (float64, error) {
+		stats, err := t.Forward(seqs)
 		if err == nil {
 			err = t.Backward(weights)
 		}
 		if err == nil {
 			_, err = t.Step(learn.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 		}
-		return errors.Join(err, dev.Wait())
+		var all average
+		all.add(stats)
+		return all.value(), errors.Join(err, dev.Wait())
 	}, nil
 }
+
+// average is the mean log-prob of the tokens of sequences, nats.
+type average struct {
+	sum float64
+	n   int
+}
+
+func (a *average) add(stats []seq.Stats) {
+	for _, s := range stats {
+		for _, x := range s.Logprob {
+			a.sum, a.n = a.sum+float64(x), a.n+1
+		}
+	}
+}
+
+func (a average) value() float64 { return a.sum / float64(a.n) }
 
 // trainer is a trainer with its model.
 type trainer struct {

@@ -103,7 +103,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer trainer.Close()
-	if _, err := p.measure(update); err != nil {
+	if _, err := p.measure(func() error { _, err := update(); return err }); err != nil {
 		t.Fatal(err)
 	}
 	plain, update, err := updater(dev, s)
@@ -111,7 +111,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if err := update(); err != nil {
+	if _, err := update(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := trainer.Gradients()

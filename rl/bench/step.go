@@ -92,11 +92,14 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		return err
 	}
 	defer l.close()
-	shortest, phases := math.Inf(1), map[string]float64{}
+	shortest, phases, tokens := math.Inf(1), map[string]float64{}, 0.0
 	for i := range stepRepeats + 1 {
 		e, err := l.step(ctx)
 		if err != nil {
 			return err
+		}
+		for _, c := range e.Completions {
+			tokens += float64(c.View.Tokens()) / float64(len(e.Completions)*(stepRepeats+1))
 		}
 		rollout, learning := e.Timing["time/rollout_s"], e.Timing["time/train_s"]
 		if i > 0 && rollout+learning < shortest {
@@ -104,7 +107,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		}
 	}
 	out := result(b.Device, "step", what, shortest, "s")
-	out.Phases = phases
+	out.Phases, out.Tokens = phases, tokens
 	out.againstTRL(trlStep(preset, l.cast.Policy.Model.Config), l.cast.Policy.Model.Config.Dtype)
 	b.Emit(out)
 	return nil

@@ -194,5 +194,6 @@ func (s rlStep) rollout(e *sample.Engine) ([]seq.Sequence, error) {
 
 // learn makes one update: every other completion is to become more likely, the others less.
 func (s rlStep) learn(t *learn.Trainer, seqs []seq.Sequence) error {
-	return update(t, seqs, func(i int) float64 { return float64(1-2*(i%2)) / float64(len(seqs)*s.completion) })
+	_, err := update(t, seqs, func(i int) float64 { return float64(1-2*(i%2)) / float64(len(seqs)*s.completion) })
+	return err
 }

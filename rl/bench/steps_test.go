@@ -89,7 +89,7 @@ func TestKept(t *testing.T) {
 			"decode":  func(b Bench) error { return Decode(b, s) },
 			"train":   func(b Bench) error { return Train(b, s) },
 			"prefill": func(b Bench) error { return Prefill(b, s) },
-			"groups":  g.measure,
+			"groups":  func(b Bench) error { return g.measure(b, s) },
 			"step": func(b Bench) error {
 				r, err := rlStep{g, 2, 0}.measure(b, "step")
 				if r != nil {

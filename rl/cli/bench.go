@@ -20,6 +20,9 @@ import (
 
 var benchDtypes = []string{string(hf.F32), string(hf.BF16), string(hf.Q8), string(hf.Q4)}
 
+// fromModels are the benchmarks that take the model of --from. Those after all begin a recipe with it.
+var fromModels = []string{"decode", "prefill", "train", "groups", "profile", "all", "step", "models"}
+
 const benchNames = "matmul|decode|prefill|train|groups|step|models|episodes|growth|profile|all"
 
 func benchCommand() *cli.Command {
@@ -72,18 +75,19 @@ Examples:
    rlzero bench step --preset countdown-short
    rlzero bench step --from runs/demo/checkpoints/step-001050
    rlzero bench decode --dtype q4_0 --only 25M
+   rlzero bench groups --from ./Qwen3-0.6B --longest 10m
    rlzero bench profile --small
    rlzero bench decode --large --dtype bf16 --only 0.5B`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step, models and episodes run"},
-			&cli.StringFlag{Name: "from", Usage: "the `MODEL` that step and models start from: a folder, a .gguf file, a run or a checkpoint; without it that of the preset, or random weights and completions of full length"},
+			&cli.StringFlag{Name: "from", Usage: "the `MODEL` that step and models start from, and that decode, prefill, train, groups and profile measure: a folder, a .gguf file, a run or a checkpoint; without it that of the preset, or random weights and completions of full length"},
 			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
 			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M; a number at its end is whole"},
 			&cli.IntFlag{Name: "max-tokens", Usage: "length of the completions that decode draws, from 2 to 4096; a token takes longer the more there are before it", DefaultText: "by the model"},
 			&cli.BoolFlag{Name: "alone", Usage: "leave out what matmul, decode and groups are compared with"},
-			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
+			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or that of the model of --from"},
 			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"},
 			&cli.BoolFlag{Name: "large", Usage: "measure decode, train and profile at the sizes of a GPU: batches up to 256, updates on 8 x 512 tokens"}},
 		Action: runBench,
@@ -109,16 +113,24 @@ func runBench(c *cli.Context) error {
 		}
 		unwritten = cmp.Or(unwritten, err)
 	}
-	runs := benchRuns(c, bench.Bench{Emit: emit, Left: func(what string) { left = append(left, what) }, Told: programsTold(c)})
+	if known := strings.Split(benchNames, "|"); !slices.Contains(known, args[0]) {
+		return usage(hint.Unknown("benchmark", args[0], known, c.Command.HelpName+" --help"))
+	}
 	names := []string{args[0]}
 	if args[0] == "all" {
 		names = []string{"matmul", "decode", "prefill", "train", "groups", "step"}
 	}
-	for _, name := range names {
-		if runs[name] == nil {
-			return usage(hint.Unknown("benchmark", name, strings.Split(benchNames, "|"), c.Command.HelpName+" --help"))
+	var given []bench.Shape
+	if from, at := c.String("from"), slices.Index(fromModels, args[0]); from != "" && at < 0 {
+		return usagef("--from with bench %s; accepted: with %s", args[0], strings.Join(fromModels, ", "))
+	} else if from != "" && at <= slices.Index(fromModels, "all") {
+		s, err := bench.ShapeOf(from)
+		if err != nil {
+			return err
 		}
+		given = []bench.Shape{s}
 	}
+	runs := benchRuns(c, bench.Bench{Emit: emit, Left: func(what string) { left = append(left, what) }, Told: programsTold(c)}, given)
 	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
 		return err
 	}
@@ -148,10 +160,13 @@ func runBench(c *cli.Context) error {
 	return nil
 }
 
-// benchRuns are the benchmarks by name, with what b and the flags say.
-func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error {
+// benchRuns are the benchmarks by name, with what b and the flags say, of a model that is given or of their own.
+func benchRuns(c *cli.Context, b bench.Bench, given []bench.Shape) map[string]func(gpu.Device) error {
 	small := c.Bool("small")
-	shapes := bench.Shapes()
+	shapes := given
+	if given == nil {
+		shapes = bench.Shapes()
+	}
 	if small {
 		shapes = shapes[:1]
 	}
@@ -166,7 +181,7 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 		}
 	}
 	b.Longest, b.Dtype, b.Only, b.Alone = c.Duration("longest"), hf.Dtype(c.String("dtype")), c.String("only"), c.Bool("alone")
-	measured := func(d gpu.Device, run func(bench.Bench) error) (err error) {
+	limited := func(d gpu.Device, run func(bench.Bench) error) (err error) {
 		if b.Device = d; b.Limits == (bench.Limits{}) {
 			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
 		}
@@ -177,7 +192,7 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 	}
 	each := func(run func(bench.Bench, bench.Shape) error) func(gpu.Device) error {
 		return func(d gpu.Device) error {
-			return measured(d, func(b bench.Bench) error {
+			return limited(d, func(b bench.Bench) error {
 				for _, s := range shapes {
 					if err := run(b, s); err != nil {
 						return err
@@ -187,6 +202,10 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 			})
 		}
 	}
+	groups := func(d gpu.Device) error { return limited(d, bench.Groups) }
+	if given != nil {
+		groups = each(bench.LongGroup)
+	}
 	return map[string]func(gpu.Device) error{
 		"matmul": func(d gpu.Device) error {
 			b.Device = d
@@ -195,15 +214,15 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 		"decode":  each(bench.Decode),
 		"prefill": each(bench.Prefill),
 		"train":   each(bench.Train),
-		"groups":  func(d gpu.Device) error { return measured(d, bench.Groups) },
-		"growth":  func(d gpu.Device) error { return measured(d, bench.Growth) },
+		"groups":  groups,
+		"growth":  func(d gpu.Device) error { return limited(d, bench.Growth) },
 		"step": func(d gpu.Device) error {
 			b.Device = d
 			err := bench.Step(c.Context, b, c.String("preset"), c.String("from"))
 			if err != nil || small || c.IsSet("preset") || c.IsSet("from") {
 				return err
 			}
-			return measured(d, bench.Steps)
+			return limited(d, bench.Steps)
 		},
 		"models": func(d gpu.Device) error {
 			b.Device = d

@@ -19,11 +19,14 @@ func TestTier(t *testing.T) {
 	}
 }
 
-// TestBenchTokens: a length of completions is one that decode can draw.
+// TestBenchTokens: a length of completions is one that decode can draw, and a model is given to what measures one.
 func TestBenchTokens(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"bench decode --max-tokens 1", "--max-tokens = 1 with bench decode; accepted: 2 to 4096"},
 		{"bench train --max-tokens 64", "--max-tokens = 64 with bench train; accepted: 2 to 4096, with bench decode"},
+		{"bench matmul --from runs/a", "--from with bench matmul; accepted: with decode, prefill, train, groups, profile, all, step, models"},
+		{"bench groups --from nowhere", "model nowhere: no such file"},
+		{"bench decod", "unknown benchmark \"decod\""},
 		{"bench decode --max-tokens 64 --large", "--max-tokens and --large"},
 	} {
 		if code, _, stderr := rlzero(t, strings.Fields(c.args)...); code != exitUsage || !strings.Contains(stderr, c.want) {
