@@ -279,9 +279,9 @@ def write(table):
 
 def page(table):
     lines = ["# Benchmarks", "",
-             "The same work by rlzero and by others, in turns on one machine, each a process of its own on two processors. A ratio is the",
-             "time of rlzero to that of the other: below 1, rlzero takes less. `low` and `high` are the least and the greatest ratio of a",
-             "round, and `again` is a second measurement (`peers/bench --again --write`). Memory is the ratio of the most resident bytes of the two",
+             "The same work by rlzero and by others, in turns on one machine, each a process of its own on two processors, with the same",
+             "weights and prompts. A ratio is the time of rlzero to that of the other: below 1, rlzero takes less. `low` and `high` are the",
+             "least and the greatest ratio of a round, and `again` is a second measurement (`peers/bench --again --write`). Memory is the ratio of the most resident bytes of the two",
              "processes, with both in MiB; its bar is 0.7, but for llama.cpp, which has none. `make peers`, then `peers/bench --write`, measure",
              "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`.", "",
              "| case | against | rlzero | other | unit | ratio | low to high | rounds | again | bar | memory |", "|---|---|---|---|---|---|---|---|---|---|---|"]

@@ -96,9 +96,11 @@ def train(folder):
 
 def make(folder):
     """A model of 25 million parameters, the shape of that name of rlzero bench, with random weights."""
+    # No token pads: torch would give it an embedding of zero, whose gradient each norm makes a thousand times as large, and
+    # would leave that gradient out.
     config = transformers.Qwen3Config(
         vocab_size=8192, hidden_size=384, num_hidden_layers=12, num_attention_heads=6, num_key_value_heads=6, head_dim=64, intermediate_size=1024,
-        max_position_embeddings=2048, rope_theta=100.0, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+        max_position_embeddings=2048, rope_theta=100.0, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None, pad_token_id=None)
     torch.manual_seed(1)
     transformers.Qwen3ForCausalLM(config).save_pretrained(folder)
     return {}
