@@ -131,6 +131,31 @@ func TestPresetIdentities(t *testing.T) {
 	}
 }
 
+// TestAllWrongGroup: GPG makes up for groups without signal, once: beside one of equal length whose completions are all
+// wrong, another has the gradient that it has alone.
+func TestAllWrongGroup(t *testing.T) {
+	step := func(groups []int, rewards []float64) []float64 {
+		mask, logp := make([][]float64, len(groups)), make([][]float64, len(groups))
+		for i := range mask {
+			mask[i], logp[i] = ones(2), []float64{-1, -2 - float64(i)}
+		}
+		s := newStep(t, &goldenFile{}, mask, groups)
+		s.tokens("logp", logp)
+		s.completions("reward", rewards)
+		return slopesOf(t, s, known(t, "gpg", nil, nil))
+	}
+	alone := step([]int{0, 0, 0, 0}, []float64{1, 0, 0, 1})
+	for i, x := range step([]int{0, 0, 0, 0, 1, 1, 1, 1}, []float64{1, 0, 0, 1, 0, 0, 0, 0}) {
+		want := 0.0
+		if i < len(alone) {
+			want = alone[i]
+		}
+		if math.Abs(x-want) > roundings(16) || i < len(alone) && want == 0 {
+			t.Errorf("the gradient of token %d is %v, want %v", i, x, want)
+		}
+	}
+}
+
 func slopesOf(t *testing.T, s *step, m Method) []float64 {
 	t.Helper()
 	_, slopes, err := s.update(m).Loss()
