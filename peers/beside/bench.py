@@ -25,6 +25,7 @@ import math
 import os
 import platform
 import random
+import re
 import shlex
 import statistics
 import subprocess
@@ -251,12 +252,11 @@ def trained(rlzero, scratch):
 
 
 def machine():
-    name = platform.processor() or platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            name = line.split(":", 1)[1].strip()
-            break
-    return f"2 of {os.cpu_count()} processors, {name}"
+    """Its processors; family and model too, as virtual machines call every generation by one name."""
+    known = dict(re.findall(r"^(cpu family|model|model name)\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M))
+    name = known.get("model name") or platform.processor() or platform.machine()
+    kind = f", family {known['cpu family']}, model {known['model']}" if "cpu family" in known and "model" in known else ""
+    return f"2 of {os.cpu_count()} processors, {name}{kind}"
 
 
 def rows():
@@ -308,7 +308,7 @@ def main():
     p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
     p.add_argument("--write", action="store_true", help="puts what was measured into docs/benchmarks.tsv and docs/benchmarks.md")
-    p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common; with --write it stands there beside the first")
+    p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common, with 3 where the table is of another machine; with --write it stands there beside the first")
     args, started = p.parse_args(), time.monotonic()
     before = {row["case"]: row for row in rows()}
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
@@ -321,6 +321,9 @@ def main():
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
         todo = list(cases(rlzero, run, lambda name: name in (args.cases or names), scratch, bool(args.cases)))
+        for old in [before[case.name] for case in todo if args.again and case.name in before]:
+            if old["machine"] != machine():
+                broken(f"docs/benchmarks.tsv has {old['case']} of another machine ({old['machine']}; this one: {machine()}); peers/bench --write, without --again, measures it here")
         for i, case in ((i, case) for i in range(args.rounds) for case in todo):
             if time.monotonic() - started > args.seconds:
                 print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
