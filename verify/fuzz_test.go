@@ -226,6 +226,7 @@ func FuzzAnswers(f *testing.F) {
 	texts["bleu none"] = made(f, "bleu", map[string]any{"smoothing": "none", "effective_order": false})
 	texts["bleu char"] = made(f, "bleu", map[string]any{"tokens": "char", "smoothing": "add-k"})
 	texts["indel"] = made(f, "edit_similarity", map[string]any{"distance": "indel"})
+	texts["blocks"] = made(f, "edit_similarity", map[string]any{"distance": "blocks"})
 	rows := map[string]Problem{"multiple_choice": {Answer: "B"}, "regex": {Answer: "a+b?|(c|d)*"}}
 	symmetric := map[string]bool{"exact": true, "squad_exact": true, "exact raw": true, "f1": true, "edit_similarity": true, "indel": true, "rouge_l": true}
 	f.Fuzz(func(t *testing.T, reference, completion string) {

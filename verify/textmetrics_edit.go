@@ -3,6 +3,7 @@ package verify
 import (
 	"encoding/json"
 	"math/bits"
+	"slices"
 )
 
 func init() {
@@ -11,13 +12,17 @@ func init() {
 		Summary: "1 minus the edit distance over the length",
 		Doc: `edit_similarity: how few edits turn the completion into the reference.
 
-Lengths and edits are counted in code points. Two empty texts have similarity 1. Scores
-equal those of rapidfuzz 3.14 (normalized_similarity).
+Lengths and edits are counted in code points. Two empty texts have similarity 1. Scores by
+levenshtein and indel equal those of rapidfuzz 3.14 (normalized_similarity), those by blocks
+those of Python's difflib (SequenceMatcher(None, completion, reference, autojunk=False).ratio()).
 
 ` + metricRowDoc + `
 Options
 distance  "levenshtein": insertions, deletions and substitutions, divided by the longer length.
           "indel": insertions and deletions, divided by the sum of the lengths.
+          "blocks": all that is not in blocks that match, divided by the sum of the lengths: the
+          longest block first, then the longest ones before and after it, and so on. A completion is
+          worth 0 if its length times the reference's is above 16,777,216.
           Default "levenshtein".
 ` + metricExtractDoc + `
 Not scored when the row has neither answer nor references.
@@ -30,13 +35,19 @@ Not scored when the row has neither answer nor references.
 			if err := DecodeOptions(options, &o); err != nil {
 				return nil, err
 			}
-			if err := oneOf("distance", o.Distance, "levenshtein", "indel"); err != nil {
+			if err := oneOf("distance", o.Distance, "levenshtein", "indel", "blocks"); err != nil {
 				return nil, err
 			}
 			score := func(text string, references []string) float64 {
 				a, b := []rune(text), []rune(references[0])
-				if o.Distance == "indel" {
+				switch o.Distance {
+				case "indel":
 					return similarity(len(a)+len(b)-2*lcs(a, b), len(a)+len(b))
+				case "blocks":
+					if len(a) > maxBlockPairs/max(len(b), 1) {
+						return 0
+					}
+					return similarity(len(a)+len(b)-2*inBlocks(a, b), len(a)+len(b))
 				}
 				return similarity(levenshtein(a, b), max(len(a), len(b)))
 			}
@@ -138,4 +149,46 @@ func levenshtein(a, b []rune) int {
 		}
 	}
 	return distance
+}
+
+// inBlocks is how many elements of a stand in blocks that match b: the longest block, of equal ones the first in a, then
+// the first in b; and the same to its left and to its right (Ratcliff and Metzener, "Pattern matching: the gestalt
+// approach", Dr. Dobb's Journal, July 1988).
+func inBlocks[T comparable](a, b []T) int {
+	places := map[T][]int{} // in b, ascending
+	for j, x := range b {
+		places[x] = append(places[x], j)
+	}
+	// ending[j+1] is the length of the block that ends at the last element of a that was read, and at b[j].
+	ending, next := make([]int, len(b)+1), make([]int, len(b)+1)
+	type span struct{ fromA, toA, fromB, toB int }
+	found := 0
+	for open := []span{{0, len(a), 0, len(b)}}; len(open) > 0; {
+		in := open[len(open)-1]
+		open = open[:len(open)-1]
+		longest, atA, atB := 0, in.fromA, in.fromB
+		clear(ending[in.fromB : in.toB+1])
+		for i := in.fromA; i < in.toA; i++ {
+			clear(next[in.fromB : in.toB+1])
+			all := places[a[i]]
+			first, _ := slices.BinarySearch(all, in.fromB)
+			for _, j := range all[first:] {
+				if j >= in.toB {
+					break
+				}
+				n := ending[j] + 1
+				next[j+1] = n
+				if n > longest {
+					longest, atA, atB = n, i-n+1, j-n+1
+				}
+			}
+			ending, next = next, ending
+		}
+		if longest == 0 {
+			continue
+		}
+		found += longest
+		open = append(open, span{in.fromA, atA, in.fromB, atB}, span{atA + longest, in.toA, atB + longest, in.toB})
+	}
+	return found
 }

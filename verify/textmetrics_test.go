@@ -162,3 +162,27 @@ func (s *bleuStatistics) add(t bleuStatistics) {
 	s.textLength += t.textLength
 	s.referenceSize += t.referenceSize
 }
+
+// TestBlocks: scores of Python 3.11's difflib.SequenceMatcher(None, completion, reference, autojunk=False).ratio().
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct {
+		completion, reference string
+		score                 float64
+	}{
+		{"", "", 1}, {"a", "", 0}, {"", "a", 0}, {"abcd", "abcd", 1}, {"abxcd", "abcd", 0.8888888888888888},
+		{"qabxcd", "abycdf", 0.6666666666666666}, {"aaaa", "aa", 0.6666666666666666}, {"ab ab ab", "ba ba ba", 0.5},
+		{"20-13=7+7=14-4=10", "20-13=7+4=11-7=4", 0.6666666666666666}, {"日本語の文", "日本の語文", 0.8}, {"a\u0301b", "\u00e1b", 0.4},
+		{strings.Repeat("x", 250) + "y", "y" + strings.Repeat("x", 250), 0.9960159362549801}, // autojunk would leave the x out
+		{"ab", "aaabaaaabaaaab", 0.25}, {"cacbc", "caacccabaccacacabccbbbcbbba", 0.3125},
+		{"aabbbbbaabababbaabbbbba", "abbaabbbbbabbaabaabaabbbaab", 0.44}, {"babcbcbbcbaaaaaaca", "b", 0.10526315789473684},
+		{"8666617+603137215901092815", "013962+4595711777741", 0.17391304347826086}, // by insertions and deletions 0.35
+		{"33875-00=4743-957=-5513137", "5379907", 0.18181818181818182}, {"=+1+16=-=372", "=+51=-676-1-22", 0.5384615384615384},
+		{"baacbbcccbcacaccab", "acaaaabccacabccccbacaaaba", 0.6046511627906976},
+		{strings.Repeat("x", 4097), strings.Repeat("x", 4096), 0}, // beyond the bound
+	} {
+		got := scoreOf(t, wantedScore{verifier: "edit_similarity", options: map[string]any{"distance": "blocks"}}, c.completion, c.reference)
+		if math.Abs(got-c.score) > 0x1p-52 { // a quotient and a difference are rounded
+			t.Errorf("%.40q and %.40q: %v in blocks, want %v", c.completion, c.reference, got, c.score)
+		}
+	}
+}

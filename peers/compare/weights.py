@@ -1,4 +1,4 @@
-"""Merges by mergekit of random models: linear, slerp, task arithmetic and TIES with random weights,
+"""Merges by mergekit of random models: linear, slerp, task arithmetic, TIES and DARE with random weights,
 shares and factors, by formulas of rl/weights."""
 
 import collections
@@ -70,11 +70,13 @@ def merge(rng, name, tuned):
     while abs(sum(weighted.values())) < 0.3:
         weighted = given()
     scale = rng.choice([1.0, 1.0, 0.5, 1.7, -0.4])
-    kind = rng.choice(["linear", "slerp", "arithmetic", "ties"])
+    kind = rng.choice(["linear", "slerp", "arithmetic", "ties", "dare"])
     if kind == "linear":
         return weights.linear(name, weighted, rng.random() < 0.6)
     if kind == "slerp":
         return weights.slerp(name, some[0], some[1], rng.choice([0.0, 0.25, 0.5, 1.0, round(rng.random(), 3)]))
+    if kind == "dare":
+        return weights.dare(name, some[0], rng.choice([0.1, 0.5, 0.75, round(rng.uniform(0.05, 0.8), 3)]), rng.getrandbits(53))
     if kind == "arithmetic":
         return weights.arithmetic(name, weighted, scale, rng.random() < 0.3)
     return weights.ties(name, some, rng.choice([0.2, 0.5, 0.7, 1.0, round(rng.uniform(0.05, 1), 3)]), scale)

@@ -4,9 +4,9 @@
 
 The committed ones are of seed 0. A set is a folder of models, with what was made of them in folders beside them and merges.json: of each
 its name, the formula of rlzero that means the same, by how much the arithmetic multiplies each model at
-most ("terms") and how often it rounds a term. Of DARE there is no case: mergekit 0.1.5 rescales what it
-keeps to the L1 norm of the change (sparsify.py), the paper by 1/(1 - p), and its masks come from a
-generator of torch.
+most ("terms") and how often it rounds a term. Of DARE ("drops": its p) what both keep is the same, as each draws
+masks of its own. mergekit 0.1.5 rescales what it keeps to the L1 norm of the change (sparsify.py), the paper by
+1/(1 - p): so the rescaling is off, and lambda is that factor.
 """
 
 import json
@@ -24,9 +24,9 @@ SIZES = dict(
 class Merge:
     """One merge: text is mergekit's configuration, whose models are names."""
 
-    def __init__(self, name, formula, terms, roundings, text, arc=None):
+    def __init__(self, name, formula, terms, roundings, text, **more):
         self.name, self.text = name, text
-        self.about = {"name": name, "formula": formula, "terms": terms, "roundings": roundings} | ({"arc": arc} if arc else {})
+        self.about = {"name": name, "formula": formula, "terms": terms, "roundings": roundings} | more
 
 
 def weighted(weights):
@@ -78,6 +78,13 @@ def ties(name, models, share, scale=1.0):
                  {"merge_method": "ties", "base_model": "base", "models": inputs(weight=equal, density=dict.fromkeys(models, share)), "parameters": {"lambda": scale}})
 
 
+def dare(name, model, p, seed):
+    terms, roundings = changes({model: 1.0}, 1 / (1 - p), False)
+    return Merge(name, f"dare(base, {p!r}, {seed}, {model})", terms, roundings,
+                 {"merge_method": "dare_linear", "base_model": "base", "models": inputs(weight={model: 1.0}, density={model: 1 - p}),
+                  "parameters": {"rescale": False, "normalize": False, "lambda": 1 / (1 - p)}}, drops=p)
+
+
 def draw(folder, config, names, seed, dtype="float32"):
     """Models with random numbers of a deviation of 1."""
     import torch
@@ -108,7 +115,7 @@ def main(out, seed):
             d = pathlib.Path(tmp)
             draw(d, transformers.LlamaConfig(**SIZES, tie_word_embeddings=tied), ("base", "a", "b"), 10 * seed)
             write(d, [linear("linear", {"a": 0.25, "b": 0.75}), slerp("slerp", "a", "b", 0.25),
-                      arithmetic("task_arithmetic", {"a": 0.5, "b": 0.25}), ties("ties", ["a", "b"], 0.5)])
+                      arithmetic("task_arithmetic", {"a": 0.5, "b": 0.25}), ties("ties", ["a", "b"], 0.5), dare("dare", "a", 0.5, seed)])
             kind = out / ("tied" if tied else "untied")
             for folder in sorted(p for p in d.iterdir() if p.is_dir()):
                 (kind / folder.name).mkdir(parents=True, exist_ok=True)

@@ -38,12 +38,12 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreePresets: published trees are those of their papers: TreeRL and CURE learn what completions share in
-// each, and the control of CURE has groups as large as its trees.
+// TestTreePresets: published trees are those of their papers: TreeRL learns what completions share in each, CURE
+// once, and the control of CURE has groups as large as its trees.
 func TestTreePresets(t *testing.T) {
 	for name, want := range map[string]Tree{
 		"treerl": {Rounds: 1, Roots: 2, Open: 3, Width: 2, Per: "leaf"},
-		"cure":   {Rounds: 1, Roots: 4, Open: 4, Width: 3, Per: "leaf"},
+		"cure":   {Rounds: 1, Roots: 4, Open: 4, Width: 3, Per: "node"},
 	} {
 		r, err := Load(name, nil)
 		if err != nil {

@@ -20,6 +20,7 @@ type merge struct {
 	Terms         map[string]float64
 	Roundings     float64
 	Arc           []string // both ends of an arc
+	Drops         float64  // the share that DARE drops, by masks of its own
 }
 
 // TestMergekit: formulas have the values of mergekit 0.1.5, of a tied and of an untied model, and of the
@@ -62,6 +63,7 @@ func (m merge) compare(t *testing.T, dir string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Terms)) { // the first one has the config and the tokenizer
 		models = append(models, of(name))
 	}
+	kept := 0 // by both
 	for tensor, got := range blend(t, m.Formula, models...) {
 		values := map[string][]float32{}
 		for _, model := range models {
@@ -73,6 +75,12 @@ func (m merge) compare(t *testing.T, dir string) {
 		}
 		want := read(t, golden, tensor)
 		for e := range got {
+			if base := values["base"]; m.Drops > 0 {
+				if got[e] == base[e] || want[e] == base[e] {
+					continue
+				}
+				kept++
+			}
 			scale := 0.0
 			for name, term := range m.Terms {
 				scale += term * math.Abs(float64(values[name][e]))
@@ -81,6 +89,9 @@ func (m merge) compare(t *testing.T, dir string) {
 				t.Fatalf("%s: %s: %s[%d] is %v, mergekit has %v", m.Formula, dir, tensor, e, got[e], want[e])
 			}
 		}
+	}
+	if m.Drops > 0 && kept == 0 {
+		t.Errorf("%s: %s: no number is kept by both", m.Formula, dir)
 	}
 }
 
