@@ -87,7 +87,6 @@ var actsLater = map[string]string{
 	"webrl algorithm.loss":                  "a head begins at 0, so that the first step moves nothing else, and the second begins at the reference",
 	"greedy-rollout-baseline best":          "the first epoch has a moving average as its baseline",
 	"oreal algorithm.beta":                  "a head begins at 0, so that the first step moves no policy, and the second begins at the reference",
-	"ampo algorithm.clip_high":              "no completion of the policy's own is right in two steps",
 	"balanced-filtering algorithm.rate_low": groupsOf4,
 	"b-star algorithm.state.hot":            "in the few steps of the test the hottest is never the best",
 	"sws source":                            unwritten,
