@@ -47,7 +47,6 @@ const (
 	noWords    = "the tiny model writes no words: rewards are equal"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
-	tooYoung   = "two steps make no group that old"
 	unwritten  = "no step here makes such a row"
 	stands     = "its learning rate is 0 while the preference model learns"
 )
@@ -94,7 +93,6 @@ var actsLater = map[string]string{
 	"sws algorithm.state.best":              unwritten,
 	"sws algorithm.state.total":             unwritten,
 	"sws algorithm.state.timed":             unwritten,
-	"remix replay.max_age":                  tooYoung,
 	"rubicon algorithm.keep":                "graded rewards leave no group uniform",
 	"drive algorithm.clip_high":             noneSolved,
 	"ppo-plus-plus second_chance":           oneToken,
