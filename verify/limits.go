@@ -12,7 +12,7 @@ const (
 	maxNumbers         = 64      // given in a countdown row
 	maxPatternBytes    = 4096    // of a regular expression given as an option
 	maxTags            = 16      // of a format
-	maxBlockPairs      = 1 << 24 // of places in two texts that are compared by blocks
+	maxBlockPairs      = 1 << 24 // of equal characters in two texts that are compared by blocks
 	maxShownBytes      = 200     // of model text quoted in a verdict
 )
 

@@ -22,7 +22,8 @@ distance  "levenshtein": insertions, deletions and substitutions, divided by the
           "indel": insertions and deletions, divided by the sum of the lengths.
           "blocks": all that is not in blocks that match, divided by the sum of the lengths: the
           longest block first, then the longest ones before and after it, and so on. A completion is
-          worth 0 if its length times the reference's is above 16,777,216.
+          worth 0 if this looks at more than 16,777,216 pairs of equal characters, as two texts of
+          4,097 times the same one have.
           Default "levenshtein".
 ` + metricExtractDoc + `
 Not scored when the row has neither answer nor references.
@@ -44,10 +45,11 @@ Not scored when the row has neither answer nor references.
 				case "indel":
 					return similarity(len(a)+len(b)-2*lcs(a, b), len(a)+len(b))
 				case "blocks":
-					if len(a) > maxBlockPairs/max(len(b), 1) {
+					found, ok := inBlocks(a, b, maxBlockPairs)
+					if !ok {
 						return 0
 					}
-					return similarity(len(a)+len(b)-2*inBlocks(a, b), len(a)+len(b))
+					return similarity(len(a)+len(b)-2*found, len(a)+len(b))
 				}
 				return similarity(levenshtein(a, b), max(len(a), len(b)))
 			}
@@ -153,36 +155,47 @@ func levenshtein(a, b []rune) int {
 
 // inBlocks is how many elements of a stand in blocks that match b: the longest block, of equal ones the first in a, then
 // the first in b; and the same to its left and to its right (Ratcliff and Metzener, "Pattern matching: the gestalt
-// approach", Dr. Dobb's Journal, July 1988).
-func inBlocks[T comparable](a, b []T) int {
+// approach", Dr. Dobb's Journal, July 1988). It looks at most at so many pairs of equal elements: texts that repeat
+// themselves have blocks of one element, and for each of these it looks at all that is left.
+func inBlocks[T comparable](a, b []T, pairs int) (found int, ok bool) {
 	places := map[T][]int{} // in b, ascending
 	for j, x := range b {
 		places[x] = append(places[x], j)
 	}
-	// ending[j+1] is the length of the block that ends at the last element of a that was read, and at b[j].
+	// ending[j+1] is the length of the block that ends at the element of a before, and at b[j]. Numbers are taken back where
+	// they were written and nowhere else: blocks of one element would make it a pass over all of b for each otherwise.
 	ending, next := make([]int, len(b)+1), make([]int, len(b)+1)
 	type span struct{ fromA, toA, fromB, toB int }
-	found := 0
+	within := func(x T, in span) []int {
+		all := places[x]
+		first, _ := slices.BinarySearch(all, in.fromB)
+		past, _ := slices.BinarySearch(all, in.toB)
+		return all[first:past]
+	}
 	for open := []span{{0, len(a), 0, len(b)}}; len(open) > 0; {
 		in := open[len(open)-1]
 		open = open[:len(open)-1]
 		longest, atA, atB := 0, in.fromA, in.fromB
-		clear(ending[in.fromB : in.toB+1])
+		var before []int
 		for i := in.fromA; i < in.toA; i++ {
-			clear(next[in.fromB : in.toB+1])
-			all := places[a[i]]
-			first, _ := slices.BinarySearch(all, in.fromB)
-			for _, j := range all[first:] {
-				if j >= in.toB {
-					break
-				}
+			now := within(a[i], in)
+			if pairs -= 1 + len(now); pairs < 0 { // one for the look
+				return 0, false
+			}
+			for _, j := range now {
 				n := ending[j] + 1
 				next[j+1] = n
 				if n > longest {
 					longest, atA, atB = n, i-n+1, j-n+1
 				}
 			}
-			ending, next = next, ending
+			for _, j := range before {
+				ending[j+1] = 0
+			}
+			ending, next, before = next, ending, now
+		}
+		for _, j := range before {
+			ending[j+1] = 0
 		}
 		if longest == 0 {
 			continue
@@ -190,5 +203,5 @@ func inBlocks[T comparable](a, b []T) int {
 		found += longest
 		open = append(open, span{in.fromA, atA, in.fromB, atB}, span{atA + longest, in.toA, atB + longest, in.toB})
 	}
-	return found
+	return found, true
 }

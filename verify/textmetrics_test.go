@@ -178,7 +178,7 @@ func TestBlocks(t *testing.T) {
 		{"8666617+603137215901092815", "013962+4595711777741", 0.17391304347826086}, // by insertions and deletions 0.35
 		{"33875-00=4743-957=-5513137", "5379907", 0.18181818181818182}, {"=+1+16=-=372", "=+51=-676-1-22", 0.5384615384615384},
 		{"baacbbcccbcacaccab", "acaaaabccacabccccbacaaaba", 0.6046511627906976},
-		{strings.Repeat("x", 4097), strings.Repeat("x", 4096), 0}, // beyond the bound
+		{strings.Repeat("x", 4097), strings.Repeat("x", 4096), 0}, {strings.Repeat("ax", 2048), strings.Repeat("ay", 2048), 0}, // beyond the bound
 	} {
 		got := scoreOf(t, wantedScore{verifier: "edit_similarity", options: map[string]any{"distance": "blocks"}}, c.completion, c.reference)
 		if math.Abs(got-c.score) > 0x1p-52 { // a quotient and a difference are rounded

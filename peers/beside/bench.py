@@ -311,6 +311,10 @@ def main():
     p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common, with 3 where the table is of another machine; with --write it stands there beside the first")
     args, started = p.parse_args(), time.monotonic()
     before = {row["case"]: row for row in rows()}
+    for old in before.values():
+        kind = "llama" if old["against"] == LLAMA else old["case"].split()[0]
+        if args.again and kind in (args.cases or names) and old["machine"] != machine():
+            broken(f"docs/benchmarks.tsv has {old['case']} of another machine ({old['machine']}; this one: {machine()}); peers/bench --write, without --again, measures it here")
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
         rlzero = Path(scratch) / "rlzero"
@@ -321,9 +325,6 @@ def main():
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
         todo = list(cases(rlzero, run, lambda name: name in (args.cases or names), scratch, bool(args.cases)))
-        for old in [before[case.name] for case in todo if args.again and case.name in before]:
-            if old["machine"] != machine():
-                broken(f"docs/benchmarks.tsv has {old['case']} of another machine ({old['machine']}; this one: {machine()}); peers/bench --write, without --again, measures it here")
         for i, case in ((i, case) for i in range(args.rounds) for case in todo):
             if time.monotonic() - started > args.seconds:
                 print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
