@@ -70,7 +70,7 @@ func (t *Trainer) Influence(sets [][]seq.Sequence, x [][][]float64) ([][][]float
 
 // together is how many of the first sets one batch holds. Of a first set that none holds, alone are its batches.
 func (t *Trainer) together(sets [][]seq.Sequence) (n int, alone []seq.Batch, err error) {
-	rows, predicted := 0, 0
+	rows, predicted, pass := 0, 0, 0
 	for n, set := range sets {
 		batches, err := t.cut(set)
 		if err != nil {
@@ -83,7 +83,9 @@ func (t *Trainer) together(sets [][]seq.Sequence) (n int, alone []seq.Batch, err
 			return n, nil, nil
 		}
 		for _, b := range batches {
-			predicted = (predicted+decoder.Spaced-1)/decoder.Spaced*decoder.Spaced + b.R
+			own := decoder.Distinct(b)
+			predicted, pass = t.d.StartPart(t.ws, predicted, pass, own)
+			predicted += own
 			if rows += b.T; n > 0 && max(rows, predicted) > t.ws.MaxRows {
 				return n, nil, nil
 			}
@@ -96,7 +98,7 @@ func (t *Trainer) together(sets [][]seq.Sequence) (n int, alone []seq.Batch, err
 func (t *Trainer) atOnce(sets [][]seq.Sequence, x []float32) ([]float64, error) {
 	var all []seq.Sequence
 	var ends []int
-	end, group := 0, 0
+	end, group, tokens := 0, 0, 0
 	for _, set := range sets {
 		groups := map[int]int{} // of one set: those of others share no rows with it
 		for _, s := range set {
@@ -109,10 +111,11 @@ func (t *Trainer) atOnce(sets [][]seq.Sequence, x []float32) ([]float64, error) 
 			}
 			all = append(all, s)
 			end += s.Predicted()
+			tokens += len(s.IDs)
 		}
 		ends = append(ends, end)
 	}
-	batches, err := t.cut(all)
+	batches, err := t.d.Pack(all, tokens) // one: predictions that are equal count once, so that the workspace holds it
 	if err != nil || len(batches) == 0 {
 		return nil, err
 	}

@@ -32,30 +32,91 @@ func (l *Layout) TableBytes() int {
 	return n
 }
 
-// Spaced is where a prediction may begin that operations are about from it on: views begin at 256 bytes.
-const Spaced = 64
+// spaced is where a prediction may begin that operations are about from it on: views begin at 256 bytes.
+const spaced = 64
 
-// spaced is a batch in which the predictions of each part begin at a multiple of Spaced, and those. ends are the
-// predictions after the parts.
-func spaced(b seq.Batch, ends []int) (out seq.Batch, starts []int) {
-	out = b
-	out.Idx, out.Target, out.InvTemp, out.Order = nil, nil, nil, nil
-	from := 0
-	for _, to := range ends {
-		for len(out.Idx)%Spaced != 0 {
-			out.Idx, out.Target, out.InvTemp, out.Order = append(out.Idx, 0), append(out.Target, 0), append(out.InvTemp, 1), append(out.Order, -1)
+// StartPart is where a part of n predictions begins after so many rows, of which those of one pass over the logits begin
+// at pass, and where its own pass begins: there, if the logits hold it too.
+func (m *Decoder) StartPart(ws *Workspace, rows, pass, n int) (start, of int) {
+	up := func(multiple int) int { return (rows + multiple - 1) / multiple * multiple }
+	beside := 1 // views of its states and logits begin at 256 bytes
+	for _, width := range []int{m.Layout.ld, m.Layout.VocabPadded} {
+		for width*beside%spaced != 0 {
+			beside *= 2
 		}
-		starts = append(starts, len(out.Idx))
-		out.Idx, out.Target, out.InvTemp, out.Order = append(out.Idx, b.Idx[from:to]...), append(out.Target, b.Target[from:to]...), append(out.InvTemp, b.InvTemp[from:to]...), append(out.Order, b.Order[from:to]...)
+	}
+	if start = up(beside); start+n-pass <= ws.Head.Block {
+		return start, pass
+	}
+	start = up(spaced)
+	return start, start
+}
+
+// prediction is what a row predicts. Predictions that are equal have equal gradients.
+type prediction struct {
+	row, target uint32
+	invTemp     float32
+}
+
+// distinct calls a function with the predictions from .. to-1 of a batch that are equal to none before them there, and is,
+// for each of these predictions, how many of those came before it.
+func distinct(b *seq.Batch, from, to int, do func(k int)) (of []int) {
+	seen := map[prediction]int{}
+	for k := from; k < to; k++ {
+		p := prediction{b.Idx[k], b.Target[k], b.InvTemp[k]}
+		n, there := seen[p]
+		if !there {
+			n = len(seen)
+			seen[p] = n
+			do(k)
+		}
+		of = append(of, n)
+	}
+	return of
+}
+
+// Distinct is how many different predictions a batch has.
+func Distinct(b seq.Batch) (n int) {
+	distinct(&b, 0, b.R, func(int) { n++ })
+	return n
+}
+
+// parts are a batch whose predictions are in parts, each different prediction of a part once.
+type parts struct {
+	seq.Batch
+	starts, sizes []int // of the parts
+	at            []int // prediction of each predicted token
+}
+
+// inParts are the parts of a batch. ends are the predictions after each.
+func (m *Decoder) inParts(ws *Workspace, b seq.Batch, ends []int) parts {
+	out := parts{Batch: b, at: make([]int, b.R)}
+	out.Idx, out.Target, out.InvTemp, out.Order = nil, nil, nil, nil
+	from, pass, start := 0, 0, 0
+	for _, to := range ends {
+		var own []int
+		of := distinct(&b, from, to, func(k int) { own = append(own, k) })
+		start, pass = m.StartPart(ws, len(out.Idx), pass, len(own))
+		for len(out.Idx) < start {
+			out.Idx, out.Target, out.InvTemp = append(out.Idx, 0), append(out.Target, 0), append(out.InvTemp, 1)
+		}
+		for _, k := range own {
+			out.Idx, out.Target, out.InvTemp = append(out.Idx, b.Idx[k]), append(out.Target, b.Target[k]), append(out.InvTemp, b.InvTemp[k])
+		}
+		for i, n := range of {
+			out.at[b.Order[from+i]] = start + n
+		}
+		out.starts, out.sizes = append(out.starts, start), append(out.sizes, len(own))
 		from = to
 	}
 	out.R = len(out.Idx)
-	return out, starts
+	return out
 }
 
 // Influences computes, for each predicted token i of a batch, the sum over all predicted tokens j of its part of
 // x[j] <g[i], g[j]>, where g are gradients of log-probs by the output table. ends are the predictions after the
-// parts; with each part at a multiple of Spaced they are no more than the rows of the workspace. table has room
+// parts; with each part where StartPart says the different ones are no more than the rows of the workspace. Tokens with
+// one prediction, as where completions begin alike, have one gradient, and count together. table has room
 // for a sum of gradients, and is left as zeros. The products with G = sum of x[j] g[j] are the device's: g[i] is an
 // outer product of the gradient of the logits, d[i], and the hidden state h[i], so G is the sum of d[j] times x[j] h[j],
 // and <g[i], G> = <d[i] G, h[i]>, of which the last product is in float64. So parts that the logits hold together share
@@ -64,16 +125,13 @@ func (m *Decoder) Influences(progs *device.Programs, ws *Workspace, bs *Backward
 	if b.R == 0 {
 		return nil, nil
 	}
-	apart, starts := spaced(b, ends)
+	apart := m.inParts(ws, b, ends)
+	starts, sizes := apart.starts, apart.sizes
 	h, err := m.readStates(progs, ws, bs, apart, x)
 	if err != nil {
 		return nil, err
 	}
-	sizes, from := make([]int, len(ends)), 0
-	for k, to := range ends {
-		sizes[k], from = to-from, to
-	}
-	err = progs.Run(fmt.Sprintf("influences %d %v %v", b.T, starts, ends), func(r *device.Recorder) {
+	err = progs.Run(fmt.Sprintf("influences %d %v %v", b.T, starts, sizes), func(r *device.Recorder) {
 		p := &pass{Recorder: r, m: m, ws: ws, T: b.T}
 		for k, next := 0, 0; k < len(ends); k = next {
 			for next = k + 1; next < len(ends) && starts[next]+sizes[next]-starts[k] <= ws.Head.Block; {
@@ -103,15 +161,15 @@ func (m *Decoder) Influences(progs *device.Programs, ws *Workspace, bs *Backward
 	if err != nil {
 		return nil, err
 	}
-	return m.inner(h, bs, apart, b.R)
+	return m.inner(h, bs, apart)
 }
 
 // InfluenceAcross is Influences of one part in several batches.
 func (m *Decoder) InfluenceAcross(progs *device.Programs, ws *Workspace, bs *BackwardSpace, table []gpu.View, batches []seq.Batch, x [][]float32) ([][]float64, error) {
-	over := func(name string, i int, do func(p *pass, r0, n int)) (h []float32, err error) {
-		b := batches[i]
+	over := func(name string, i int, do func(p *pass, r0, n int)) (b parts, h []float32, err error) {
+		b = m.inParts(ws, batches[i], []int{batches[i].R})
 		if h, err = m.readStates(progs, ws, bs, b, x[i]); err != nil {
-			return nil, err
+			return b, nil, err
 		}
 		err = progs.Run(fmt.Sprintf("influence %s %d %d", name, b.T, b.R), func(r *device.Recorder) {
 			p := &pass{Recorder: r, m: m, ws: ws, T: b.T}
@@ -120,18 +178,18 @@ func (m *Decoder) InfluenceAcross(progs *device.Programs, ws *Workspace, bs *Bac
 		if err == nil {
 			err = m.Device.Wait()
 		}
-		return h, err
+		return b, h, err
 	}
 	for i := range batches {
-		if _, err := over("sum", i, func(p *pass, r0, n int) { m.recordSum(p, bs, table, 0, r0, n) }); err != nil {
+		if _, _, err := over("sum", i, func(p *pass, r0, n int) { m.recordSum(p, bs, table, 0, r0, n) }); err != nil {
 			return nil, err
 		}
 	}
 	out := make([][]float64, len(batches))
-	for i, b := range batches {
-		h, err := over("product", i, func(p *pass, r0, n int) { m.recordProduct(p, bs, table, 0, r0, n) })
+	for i := range batches {
+		b, h, err := over("product", i, func(p *pass, r0, n int) { m.recordProduct(p, bs, table, 0, r0, n) })
 		if err == nil {
-			out[i], err = m.inner(h, bs, b, b.R)
+			out[i], err = m.inner(h, bs, b)
 		}
 		if err != nil {
 			return nil, err
@@ -144,11 +202,11 @@ func (m *Decoder) InfluenceAcross(progs *device.Programs, ws *Workspace, bs *Bac
 	return out, err
 }
 
-// readStates makes a forward pass and returns the final states of the predictions of a batch, [R][ld]. It leaves x
+// readStates makes a forward pass and returns the final states of the predictions of parts, [R][ld]. It leaves x
 // times them in bs.dx, where nothing else is in a forward pass, and the weight 1 of each log-prob; both are 0 for
-// predictions of no token. x has a number for each predicted token.
-func (m *Decoder) readStates(progs *device.Programs, ws *Workspace, bs *BackwardSpace, b seq.Batch, x []float32) ([]float32, error) {
-	if err := m.uploadRead(ws, b); err != nil {
+// predictions of no token. x has a number for each predicted token; those of one prediction are added.
+func (m *Decoder) readStates(progs *device.Programs, ws *Workspace, bs *BackwardSpace, b parts, x []float32) ([]float32, error) {
+	if err := m.uploadRead(ws, b.Batch); err != nil {
 		return nil, err
 	}
 	err := progs.Run(fmt.Sprintf("influence states %d %d", b.T, b.R), func(r *device.Recorder) { m.recordStates(r, ws, b.T, b.R) })
@@ -163,14 +221,13 @@ func (m *Decoder) readStates(progs *device.Programs, ws *Workspace, bs *Backward
 	if err != nil {
 		return nil, err
 	}
-	for k, at := range b.Order {
-		if at < 0 {
-			continue
-		}
+	sums := make([]float64, b.R)
+	for i, k := range b.at {
+		sums[k] += float64(x[i])
 		weights[4*k] = 1
-		for d := k * ld; d < (k+1)*ld; d++ {
-			scaled[d] = x[at] * h[d]
-		}
+	}
+	for i, v := range h {
+		scaled[i] = float32(sums[i/ld]) * v
 	}
 	return h, device.Upload(device.Put(bs.dx, scaled), device.Put(bs.weights, weights))
 }
@@ -216,21 +273,20 @@ func (m *Decoder) recordZeros(r *device.Recorder, table []gpu.View) {
 	}
 }
 
-// inner are the products of hidden states and what was made for them, for each of so many predicted tokens of a batch.
-func (m *Decoder) inner(h []float32, bs *BackwardSpace, b seq.Batch, tokens int) ([]float64, error) {
+// inner are the products of hidden states and what was made for them, for each predicted token of parts.
+func (m *Decoder) inner(h []float32, bs *BackwardSpace, b parts) ([]float64, error) {
 	ld := m.Layout.ld
 	dh := make([]float32, b.R*ld)
 	if err := device.Read(bs.dhead, dh); err != nil {
 		return nil, err
 	}
-	out := make([]float64, tokens)
-	for k, at := range b.Order {
-		if at < 0 {
-			continue
-		}
-		for d := k * ld; d < (k+1)*ld; d++ {
-			out[at] += float64(h[d]) * float64(dh[d])
-		}
+	products := make([]float64, b.R)
+	for i := range h {
+		products[i/ld] += float64(h[i]) * float64(dh[i])
+	}
+	out := make([]float64, len(b.at))
+	for i, k := range b.at {
+		out[i] = products[k]
 	}
 	return out, nil
 }
