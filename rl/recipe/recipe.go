@@ -626,6 +626,10 @@ type RL struct {
 	// held-out problems of these evaluations, at most task.eval_problems
 	EvalProblems int `toml:"eval_problems" range:"[1,1000000]" unit:"problems" default:"128"`
 
+	// the stage ends once the accuracy of so many of these evaluations in a row has not been above the best one
+	// of the stage; 0: it does all its steps. What is held out then decides how long the policy learns
+	Patience int `toml:"patience" range:"[0,1000000]" unit:"evaluations"`
+
 	// the run shows a completion every so many steps; 0: none
 	SampleEvery int `toml:"sample_every" in:"rl,make" range:"[0,inf)" unit:"steps" default:"10"`
 

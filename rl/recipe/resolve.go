@@ -374,6 +374,10 @@ func (d decoder) stageList(r *Recipe) {
 			}
 			s.EvalProblems = r.Task.EvalProblems
 		}
+		if s.Kind == KindRL && s.Patience > 0 && s.EvalEvery == 0 {
+			p := settings.Path{"stage", strconv.Itoa(i), "patience"}
+			d.Fail(p, "%w", hint.With(fmt.Errorf("%s counts evaluations, and the stage has none", d.Name(p)), "eval_every = 10"))
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 // that act later than in the second step.
 var setByTest = []string{
 	"name", "kind", "skip", "steps", "prompts_per_step", "group_size", "tree.roots", "tree.rounds", "tree.open", "tree.width", "max_sampled_tokens", "checkpoint_every",
-	"eval_every", "eval_problems", "sample_every", "token_every", "optimizer.lr", "optimizer.warmup_steps",
+	"eval_every", "eval_problems", "patience", "sample_every", "token_every", "optimizer.lr", "optimizer.warmup_steps",
 	"sampling.max_completion_tokens", "second_chance.replace", "batch_size", "max_tokens", "until_valid", "hold_steps", "decay_steps", "test_every",
 	"verifier", // acts through the reward that names it
 	"make",     // acts through the source that draws the rows
@@ -48,12 +48,13 @@ const (
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noPair     = "a group without a pair has no loss in any case"
 	unwritten  = "no step here makes such a row"
+	generates  = "the generator alone learns by it, and writes no problem here"
 	stands     = "its learning rate is 0 while the preference model learns"
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at
 // least: most cannot by what they are, and what a few guard against comes in no run of the
-// recipe. Listed keys are tried as well: one that acts, or that is not changed, has to go.
+// recipe; weights are those of the policy. Listed keys are tried as well: one that acts, or that is not changed, has to go.
 var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      noRatio,
 	"reinforce-moving-baseline algorithm.policy": noRatio,
@@ -67,6 +68,10 @@ var doesNotAct = map[string]string{
 	"soft-verdict algorithm.policy":              noRatio,
 	"raif algorithm.clip_high":                   noRatio,
 	"rlcr algorithm.keep":                        noWords,
+	"reasoning-patterns algorithm.advantage":     noWords,
+	"reasoning-patterns algorithm.beta":          noWords,
+	"reasoning-patterns algorithm.value_coef":    noWords,
+	"reasoning-patterns optimizer.value_lr":      noWords,
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 	"self-prm reward":                            "as self-certainty reward",
 	"hrm reward":                                 "as self-certainty reward",
@@ -77,6 +82,9 @@ var doesNotAct = map[string]string{
 	"guru reward":                                "its engine and the task agree on every program",
 	"rlmt algorithm.loss":                        stands,
 	"rlmt updates_per_rollout":                   stands,
+	"socratic-zero make.0.where":                 generates,
+	"socratic-zero make.1.where":                 generates,
+	"socratic-zero learn":                        generates,
 }
 
 // actsLater says why a key makes no difference in those small steps that makes one in the recipe's own run: TestActsLater
@@ -138,6 +146,9 @@ var staysPut = map[string]string{
 	"cr-planner tree":          "as prorag",
 	"prorag tree":              "the method of its stage reads nodes",
 	"mrmbench trains":          "as reasoning-vectors",
+	"socratic-zero source":     "the generator imitates what the made rows become",
+	"socratic-zero trains":     "the policy would learn to write problems, and has no second loss",
+	"socratic-zero learn":      "it reads what only made rows have",
 	"rlot trains":              "it lets the model write that has random weights",
 	"zerosearch trains":        "as rlot",
 	"ai-searchplanner trains":  "as rlot",
@@ -162,14 +173,14 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "libra": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "socratic-zero": 32, "coderl-plus": 32, "libra": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
 
 // moreSteps are those of recipes whose parts wait for what earlier steps leave.
 var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24, "co-reward": 3, "gain-rl": 24, "laser-d": 4}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "libra": 120, "router-r1": 60}
+var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "libra": 120, "router-r1": 60, "critique-coder": 120, "socratic-zero": 200}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{
@@ -221,7 +232,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"rlpt":              {"clpo", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 12, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"secrepair":         {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"table":             {"tablegpt-r1", `task={name = "table", eval_problems = 1, eval_samples = 1, settings = {rows = 3, most = 3, words = 0.8, careless = 0.4}}`},
-	"socratic-zero":     {"absolute-zero", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
+	"socratic-zero":     {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 3, max_number = 20, max_total = 40, careless = 0.1}}`},
 	"zerosearch":        {"library", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8, writer = "simulator"}}`},
 	"ai-searchplanner":  {"library", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, known = 1, noise = 3, turns = 3, searched = 0.8, reader = "reader"}}`},
 	"supo":              {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 2, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.8}, episode = {tokens = 34, summary = {at = 20, ask = ":"}}}`},
@@ -237,6 +248,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"behavior-priming":  {"library-tiny", `task={name = "library", eval_problems = 1, eval_samples = 1, settings = {hops = 1, things = 8, relations = 3, noise = 3, turns = 3, searched = 0.5, lies = 0.3, slips = 0.5}}`},
 
 	"pedagogical-alignment": {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
+	"critique-coder":        {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 2, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"libra":                 {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 2, max_number = 2, max_total = 4, careless = 0.3}}`},
 }
 
@@ -532,7 +544,7 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		}
 		set("second_chance.replace=%d", min(2, st.SecondChance.Replace))
 		set("updates_per_rollout=%d", min(4, st.UpdatesPerRollout))
-		for _, never := range []string{"eval_every=0", "eval_problems=1", "sample_every=0", "token_every=0", "sampling.max_completion_tokens=14"} {
+		for _, never := range []string{"eval_every=0", "patience=0", "eval_problems=1", "sample_every=0", "token_every=0", "sampling.max_completion_tokens=14"} {
 			set("%s", never)
 		}
 	}

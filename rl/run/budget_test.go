@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // sampledTokens are those of the steps that learn from rewards.
@@ -64,5 +67,52 @@ func TestBudgetOfEachStage(t *testing.T) {
 	r.next()
 	if r.state.Sampled != 0 || r.state.Began || r.state.At.Step != 0 || r.state.At.Stage != 1 {
 		t.Errorf("%+v", r.state)
+	}
+}
+
+// TestPatience: a stage ends once the accuracy of so many evaluations in a row has not risen. This policy is never right,
+// so that the first evaluation is the best one. A run that was cut before comes to the same bytes, and one that goes on
+// with more patience to those of a run that had as much from the beginning.
+func TestPatience(t *testing.T) {
+	var s *stall
+	for _, c := range []struct {
+		accuracy, best float64
+		since          int
+	}{{0.2, 0.2, 0}, {0.2, 0.2, 1}, {0.1, 0.2, 2}, {0.3, 0.3, 0}, {0.2, 0.3, 1}} {
+		if s = s.heard(c.accuracy); s.Best != c.best || s.Since != c.since {
+			t.Errorf("%+v after %v, want %v, %d", *s, c.accuracy, c.best, c.since)
+		}
+	}
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
+	with := func(patience string) []string { return append(slices.Clone(smallRun), "stage.rl.patience="+patience) }
+	dir := t.TempDir()
+	_, shown := trainIn(t, dir, false, with("1")...)
+	if n := len(sampledTokens(t, dir)); n != 2 || !strings.Contains(shown, "stage rl ends after step 2: the accuracy of its last 1 evaluation was not above 0.0 %, its best (patience)\n") {
+		t.Fatalf("%d steps:\n%s", n, shown)
+	}
+	want := runFiles(t, dir)
+	n := len(checkpointDirs(t, dir))
+	for keep := n - 2; keep < n; keep++ { // before the last evaluation, and at the end of the stage
+		cut := copyRun(t, dir)
+		for _, c := range checkpointDirs(t, cut)[keep:] {
+			must(t, os.RemoveAll(c))
+		}
+		trainIn(t, cut, true, with("1")...)
+		sameRun(t, runFiles(t, cut), want)
+	}
+
+	_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(with("1"), "stage.rl.steps=9")...)), Dir: dir, Resume: true, Device: tester(t), Show: new(strings.Builder)})
+	if err == nil || !strings.Contains(err.Error(), "stage rl is over: the accuracy of its last 1 evaluation was not above 0.0 %, its best") || !slices.Contains(hint.All(err), "to go on, add --set stage.rl.patience=2") {
+		t.Errorf("%v, %q", err, hint.All(err))
+	}
+	sameRun(t, runFiles(t, dir), want)
+	whole := t.TempDir()
+	trainIn(t, dir, true, with("2")...)
+	trainIn(t, whole, false, with("2")...)
+	got, all := runFiles(t, dir), runFiles(t, whole)
+	if n := len(sampledTokens(t, whole)); n != 3 || got["completions.jsonl"] != all["completions.jsonl"] || !slices.Equal(unmeasured(t, got), unmeasured(t, all)) {
+		t.Errorf("%d steps, or other bytes", n)
 	}
 }

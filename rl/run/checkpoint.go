@@ -39,12 +39,11 @@ func (r *run) save(end bool) error {
 	state.Ended = nil
 	if end {
 		if r.stage != nil && state.At.Stage == len(r.parts.Recipe.Stages)-1 {
-			state.Ended = &over{state.At.Step, state.Sampled}
+			state.Ended = &over{state.At.Step, state.Sampled, state.Stall}
 		} else {
 			keepers = r.lasting()
 		}
-		state.At.Stage++
-		state.At.Step, state.Began, state.Sampled = 0, false, 0
+		state.leave()
 	}
 	files := map[string]func(io.Writer) error{stateFile: state.write}
 	for _, k := range keepers {

@@ -18,7 +18,7 @@ import (
 
 // lengths are the keys of a stage that may change where a run continues: they say how long it is and
 // when its schedule falls. The steps that are done keep what they had.
-var lengths = []string{"steps", "max_sampled_tokens", "hold_steps", "decay_steps", "optimizer.decay_steps"}
+var lengths = []string{"steps", "max_sampled_tokens", "patience", "hold_steps", "decay_steps", "optimizer.decay_steps"}
 
 // longer is a run that continues with other lengths than it had.
 type longer struct {
@@ -32,8 +32,9 @@ const continuedFile = "continued.json"
 
 // over is where the last stage of a run stood when it was over: the run may go on from there.
 type over struct {
-	Step    int `json:"step"`    // of the stage
-	Sampled int `json:"sampled"` // tokens
+	Step    int    `json:"step"`    // of the stage
+	Sampled int    `json:"sampled"` // tokens
+	Stall   *stall `json:"stall,omitempty"`
 }
 
 // lengthOf finds the stage of a key that is a length; -1: the key is another.
@@ -75,7 +76,7 @@ func (r *run) goesOn(state *State, dir string) error {
 			return hint.With(fmt.Errorf("%w: run %s is finished and cannot go on: its last checkpoint does not say where its last stage stood, as that stage was left out or another release of rlzero wrote it", lines.ErrInput, dir),
 				"start a new run from its weights with --set model.path=%s", terminal.ShellWord(dir))
 		}
-		state.At.Stage, state.At.Step, state.Sampled, state.Began = last, state.Ended.Step, state.Ended.Sampled, true
+		state.At.Stage, state.At.Step, state.Sampled, state.Stall, state.Began = last, state.Ended.Step, state.Ended.Sampled, state.Ended.Stall, true
 	}
 	if r.longer == nil {
 		return nil
@@ -100,6 +101,10 @@ func (r *run) leavesSteps() error {
 			return fmt.Errorf("%w: with %s = %s stage %s has %s, and %d are done; accepted: a length that leaves steps to do",
 				lines.ErrInput, c.Key, c.To, r.parts.Recipe.Stages[r.state.At.Stage].Name, terminal.Count(most, "step", ""), done)
 		}
+	}
+	if st := &r.parts.Recipe.Stages[r.state.At.Stage]; r.stalled(st) {
+		return hint.With(fmt.Errorf("%w: stage %s is over: the accuracy of its last %s was not above %.1f %%, its best", lines.ErrInput, st.Name, terminal.Count(st.Patience, "evaluation", ""), 100*r.state.Stall.Best),
+			"to go on, add --set stage.%s.patience=%d", st.Name, 2*st.Patience)
 	}
 	return nil
 }

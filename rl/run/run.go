@@ -124,8 +124,7 @@ func trainAll(ctx context.Context, o Options) (*Summary, error) {
 
 // next goes to the stage after.
 func (r *run) next() {
-	r.state.At.Stage++
-	r.state.At.Step, r.state.Began, r.state.Sampled = 0, false, 0
+	r.state.leave()
 	r.stage = nil
 }
 
@@ -147,6 +146,10 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		return err
 	}
 	for most := st.MaxSampledTokens; most == 0 || r.state.Sampled < most; {
+		if r.stalled(st) {
+			r.display.show.Line("stage %s ends after step %d: the accuracy of its last %s was not above %.1f %%, its best (patience)", st.Name, r.state.At.Step, terminal.Count(st.Patience, "evaluation", ""), 100*r.state.Stall.Best)
+			return nil
+		}
 		e, err := r.stage.Step(ctx, r.state.At)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -159,6 +162,9 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		r.state.At.Step++
 		r.state.At.Total++
 		r.state.Sampled += int(e.Metrics.Sampled())
+		if st.Patience > 0 && e.HeldOut != nil {
+			r.state.Stall = r.state.Stall.heard(e.HeldOut.Mean)
+		}
 		if err := r.parts.Cast.Renew(r.state.At.Step); err != nil {
 			return err
 		}
@@ -175,6 +181,11 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 	}
 	return nil
+}
+
+// stalled says whether the accuracy of the stage in progress has not risen for as long as its patience lasts.
+func (r *run) stalled(st *recipe.Stage) bool {
+	return st.Patience > 0 && r.state.Stall != nil && r.state.Stall.Since >= st.Patience
 }
 
 // begin does the opening work of a stage, once.

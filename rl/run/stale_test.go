@@ -244,7 +244,7 @@ const stale = `stage.rl.algorithm.metrics={"my/gap" = "update_token_max(abs(logp
 // what the policy makes of them, old what sampled them, and something else is learnt than without.
 func TestSecondChance(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: trains thirteen times")
+		t.Skip("-short: trains fourteen times")
 	}
 	without := resumed(t)
 	weights := map[string]string{"none": weightsOf(t, without)}
@@ -262,6 +262,7 @@ func TestSecondChance(t *testing.T) {
 		"train_hint":   {`show = "{target} {question}", train_hint = true`, 0, 4, 1},
 		"prefix":       {`prefix = "answer", prefix_share = 0.6, replace = 0`, 0, 16, 0.6},
 		"rows":         {`rows = "answer"`, 4, 0, 0},
+		"the last":     {`rows = "answer", which = "last"`, 4, 0, 0},
 		"the best":     {`rows = "question, answer", choose = "reward"`, 4, 0, 0},
 		"the worst":    {`rows = "question, answer", choose = "-reward"`, 4, 0, 0},
 		"both":         {`rows = "question, answer", replace = 3`, 8, 0, 0},

@@ -28,7 +28,28 @@ type State struct {
 	At       train.Position  `json:"position"`
 	Began    bool            `json:"began"`           // the opening work of the stage is done
 	Sampled  int             `json:"sampled"`         // tokens that the stage in progress has sampled
+	Stall    *stall          `json:"stall,omitempty"` // of the stage in progress, if it has patience
 	Ended    *over           `json:"ended,omitempty"` // of a finished run
+}
+
+// stall is how long the accuracy of a stage has not risen.
+type stall struct {
+	Best  float64 `json:"best"`  // of its evaluations so far
+	Since int     `json:"since"` // evaluations after the best one
+}
+
+// heard is the stall after one more evaluation.
+func (s *stall) heard(accuracy float64) *stall {
+	if s == nil || accuracy > s.Best {
+		return &stall{Best: accuracy}
+	}
+	return &stall{Best: s.Best, Since: s.Since + 1}
+}
+
+// leave goes to the beginning of the next stage.
+func (s *State) leave() {
+	s.At.Stage++
+	s.At.Step, s.Began, s.Sampled, s.Stall = 0, false, 0, nil
 }
 
 // stateVersion is the format of checkpoints. 3: keepers have files of their own.

@@ -60,7 +60,7 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 			to++
 		}
 		if holds.V[cs[from].Group] == 1 {
-			numbers := worst(cs[from:to], p.stage.SecondChance.Replace)
+			numbers := leaving(cs[from:to], p.stage.SecondChance.Replace, p.stage.SecondChance.Which)
 			chances := []chance{{from: from, to: to, numbers: numbers, share: 1}}
 			if d.entries != nil { // each is shown something else
 				chances = nil
@@ -133,24 +133,25 @@ func remembered(st *recipe.Stage, groups []rollout.Group) error {
 	return nil
 }
 
-// worst are the numbers of n samples of a group that are replaced: those with the lowest
+// leaving are the numbers of n samples of a group that are replaced, ascending: the last ones, or those with the lowest
 // rewards, of equal ones the last. With 0 they are all.
-func worst(group []Completion, n int) []int {
-	if n == 0 {
-		n = len(group)
-	}
+func leaving(group []Completion, n int, which string) []int {
 	order := make([]int, len(group))
 	for i := range order {
-		order[i] = i
+		order[i] = len(group) - 1 - i
 	}
-	value := func(i int) float64 {
-		if r := group[i].Score.Reward; !math.IsNaN(r) {
-			return r
+	if which == recipe.WorstLeave {
+		value := func(i int) float64 {
+			if r := group[i].Score.Reward; !math.IsNaN(r) {
+				return r
+			}
+			return math.Inf(-1)
 		}
-		return math.Inf(-1)
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(value(a), value(b)), cmp.Compare(b, a)) })
-	order = order[:min(n, len(order))]
+	if n > 0 {
+		order = order[:min(n, len(order))]
+	}
 	slices.Sort(order)
 	return order
 }
@@ -391,9 +392,9 @@ func (d *drawer) take(p *Plan, try int, all []chance, cs []Completion, groups []
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
 		}
 		if len(order) < len(c.numbers) {
-			c.numbers = worst(cs[c.from:c.to], len(order))
+			c.numbers = leaving(cs[c.from:c.to], len(order), p.stage.SecondChance.Which)
 			if len(order) == 0 {
-				c.numbers = nil // worst of 0 are all
+				c.numbers = nil // 0 are all
 			}
 		}
 		groups[i].Paths = nil

@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -46,6 +48,29 @@ func TestForeignPlaces(t *testing.T) {
 	}
 	if n != 12 {
 		t.Errorf("%d solutions", n)
+	}
+}
+
+// TestLeaving: the worst of a group are replaced, of equal ones the last, or the last ones whatever they earned. A completion
+// that was not scored is the worst.
+func TestLeaving(t *testing.T) {
+	var group []Completion
+	for _, reward := range []float64{0, 1, 0, math.NaN(), 1} {
+		c := Completion{}
+		c.Score.Reward = reward
+		group = append(group, c)
+	}
+	for _, c := range []struct {
+		n     int
+		which string
+		want  []int
+	}{
+		{1, recipe.WorstLeave, []int{3}}, {2, recipe.WorstLeave, []int{2, 3}}, {4, recipe.WorstLeave, []int{0, 2, 3, 4}}, {0, recipe.WorstLeave, []int{0, 1, 2, 3, 4}},
+		{1, "last", []int{4}}, {2, "last", []int{3, 4}}, {0, "last", []int{0, 1, 2, 3, 4}}, {9, "last", []int{0, 1, 2, 3, 4}},
+	} {
+		if got := leaving(group, c.n, c.which); !slices.Equal(got, c.want) {
+			t.Errorf("%d, %s: %v, want %v", c.n, c.which, got, c.want)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@
 // time; those of learning use the time when it is learned from. Workers begin with the newest step
 // before the first gradient of the oldest is computed, and the queue collects their answers after
 // that gradient. A step thus takes the longer of the two times and not their sum. Where a stage
-// ends by max_sampled_tokens, its open steps are left unused.
+// ends by max_sampled_tokens or patience, its open steps are left unused.
 //
 // With order = "arrival" (byArrival in arrival.go) the run asks for steps as far ahead, but step t
 // learns from the first prompts_per_step groups that have arrived. They may belong to any of the
@@ -45,7 +45,7 @@
 // that is given this [Schedule] has the same bytes on one machine and on many. A resumed run
 // follows its own schedule as far as it goes. A run that is resumed has no weights older than its
 // checkpoint, so a group that no worker has answered when a checkpoint is written is drawn by later
-// weights, in every run. Where max_sampled_tokens ends the stage, some groups may have arrived that
+// weights, in every run. Where max_sampled_tokens or patience ends the stage, some groups may have arrived that
 // no step learned from. The schedule does not name them, so two runs by the same schedule may
 // differ in them in the last checkpoints.
 //
