@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,10 +76,13 @@ func TestBudgetOfEachStage(t *testing.T) {
 // with more patience to those of a run that had as much from the beginning.
 func TestPatience(t *testing.T) {
 	var s *stall
+	if s.heard(math.NaN()) != nil {
+		t.Error("nothing was scored, and it is the best")
+	}
 	for _, c := range []struct {
 		accuracy, best float64
 		since          int
-	}{{0.2, 0.2, 0}, {0.2, 0.2, 1}, {0.1, 0.2, 2}, {0.3, 0.3, 0}, {0.2, 0.3, 1}} {
+	}{{0.2, 0.2, 0}, {0.2, 0.2, 1}, {0.1, 0.2, 2}, {0.3, 0.3, 0}, {0.2, 0.3, 1}, {math.NaN(), 0.3, 1}} {
 		if s = s.heard(c.accuracy); s.Best != c.best || s.Since != c.since {
 			t.Errorf("%+v after %v, want %v, %d", *s, c.accuracy, c.best, c.since)
 		}
@@ -114,5 +118,16 @@ func TestPatience(t *testing.T) {
 	got, all := runFiles(t, dir), runFiles(t, whole)
 	if n := len(sampledTokens(t, whole)); n != 3 || got["completions.jsonl"] != all["completions.jsonl"] || !slices.Equal(unmeasured(t, got), unmeasured(t, all)) {
 		t.Errorf("%d steps, or other bytes", n)
+	}
+
+	for _, c := range []struct{ from, to, says string }{
+		{"stage.rl.patience=0", "stage.rl.patience=1", "would differ: evaluations were not counted without patience"},
+		{"stage.rl.patience=9", "stage.rl.patience=9", "would differ: patience would have counted an evaluation after step 4"},
+	} {
+		dir := t.TempDir()
+		trainIn(t, dir, false, append(slices.Clone(smallRun), c.from)...)
+		if _, shown := trainIn(t, dir, true, append(slices.Clone(smallRun), c.to, "stage.rl.steps=5")...); !strings.Contains(shown, c.says) {
+			t.Errorf("from %s to %s it does not say %q:\n%s", c.from, c.to, c.says, shown)
+		}
 	}
 }

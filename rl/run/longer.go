@@ -102,7 +102,7 @@ func (r *run) leavesSteps() error {
 				lines.ErrInput, c.Key, c.To, r.parts.Recipe.Stages[r.state.At.Stage].Name, terminal.Count(most, "step", ""), done)
 		}
 	}
-	if st := &r.parts.Recipe.Stages[r.state.At.Stage]; r.stalled(st) {
+	if st := &r.parts.Recipe.Stages[r.state.At.Stage]; r.state.Ended != nil && r.stalled(st) {
 		return hint.With(fmt.Errorf("%w: stage %s is over: the accuracy of its last %s was not above %.1f %%, its best", lines.ErrInput, st.Name, terminal.Count(st.Patience, "evaluation", ""), 100*r.state.Stall.Best),
 			"to go on, add --set stage.%s.patience=%d", st.Name, 2*st.Patience)
 	}
@@ -141,6 +141,12 @@ func (r *run) tellLonger() error {
 	i, done := r.state.At.Stage, r.state.At.Step
 	st, was := &r.parts.Recipe.Stages[i], &r.longer.own.Stages[i]
 	reasons, err := onLength(st)
+	if st.Patience > 0 && was.Patience == 0 {
+		reasons = append(reasons, "evaluations were not counted without patience")
+	}
+	if st.Patience > 0 && done == was.RL.Steps && done < st.RL.Steps && done%st.EvalEvery == 0 {
+		reasons = append(reasons, fmt.Sprintf("patience would have counted an evaluation after step %d", done))
+	}
 	switch {
 	case err != nil:
 		return err

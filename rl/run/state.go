@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -38,12 +39,16 @@ type stall struct {
 	Since int     `json:"since"` // evaluations after the best one
 }
 
-// heard is the stall after one more evaluation.
+// heard is the stall after one more evaluation. One in which nothing was scored says nothing.
 func (s *stall) heard(accuracy float64) *stall {
-	if s == nil || accuracy > s.Best {
+	switch {
+	case math.IsNaN(accuracy):
+		return s
+	case s == nil || accuracy > s.Best:
 		return &stall{Best: accuracy}
+	default:
+		return &stall{Best: s.Best, Since: s.Since + 1}
 	}
-	return &stall{Best: s.Best, Since: s.Since + 1}
 }
 
 // leave goes to the beginning of the next stage.
