@@ -11,9 +11,6 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// WorstLeave is the value of which for which the completions with the lowest rewards are replaced.
-const WorstLeave = "worst"
-
 // secondChance are the keys of what becomes of a group that meets a condition. One of Show,
 // Prefix, Rows and Again says what replaces its completions.
 type secondChance struct {
@@ -21,12 +18,12 @@ type secondChance struct {
 	// the group are replaced; "": never
 	When string `toml:"when"`
 
-	// number of completions to replace; 0: all
+	// number of completions to replace, those with the lowest rewards first; 0: all
 	Replace int `toml:"replace" range:"[0,65536]" unit:"completions" default:"1"`
 
-	// which completions are replaced. worst: those with the lowest rewards; last: the last ones of the group, whatever
-	// they earned, so that what replaces them joins a group that nobody has selected
-	Which string `toml:"which" choice:"worst,last" default:"worst"`
+	// replace the last completions of the group, whatever they earned, in place of those with the lowest rewards: what
+	// replaces them joins a group that was not selected by its rewards
+	Last bool `toml:"last" hashed:"given"`
 
 	// sample again with a hint: the question of the second try, with members of the row in braces, such as
 	// "{question} Hint: {hint}"; the new completions are trained as answers to the row's own prompt

@@ -628,7 +628,7 @@ type RL struct {
 
 	// the stage ends once the accuracy of so many of these evaluations in a row has not been above the best one
 	// of the stage; 0: it does all its steps. What is held out then decides how long the policy learns
-	Patience int `toml:"patience" range:"[0,1000000]" unit:"evaluations"`
+	Patience int `toml:"patience" range:"[0,1000000]" unit:"evaluations" hashed:"given"`
 
 	// the run shows a completion every so many steps; 0: none
 	SampleEvery int `toml:"sample_every" in:"rl,make" range:"[0,inf)" unit:"steps" default:"10"`

@@ -262,7 +262,7 @@ func TestSecondChance(t *testing.T) {
 		"train_hint":   {`show = "{target} {question}", train_hint = true`, 0, 4, 1},
 		"prefix":       {`prefix = "answer", prefix_share = 0.6, replace = 0`, 0, 16, 0.6},
 		"rows":         {`rows = "answer"`, 4, 0, 0},
-		"the last":     {`rows = "answer", which = "last"`, 4, 0, 0},
+		"the last":     {`rows = "answer", last = true`, 4, 0, 0},
 		"the best":     {`rows = "question, answer", choose = "reward"`, 4, 0, 0},
 		"the worst":    {`rows = "question, answer", choose = "-reward"`, 4, 0, 0},
 		"both":         {`rows = "question, answer", replace = 3`, 8, 0, 0},

@@ -60,7 +60,7 @@ func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Com
 			to++
 		}
 		if holds.V[cs[from].Group] == 1 {
-			numbers := leaving(cs[from:to], p.stage.SecondChance.Replace, p.stage.SecondChance.Which)
+			numbers := leaving(cs[from:to], p.stage.SecondChance.Replace, p.stage.SecondChance.Last)
 			chances := []chance{{from: from, to: to, numbers: numbers, share: 1}}
 			if d.entries != nil { // each is shown something else
 				chances = nil
@@ -135,12 +135,12 @@ func remembered(st *recipe.Stage, groups []rollout.Group) error {
 
 // leaving are the numbers of n samples of a group that are replaced, ascending: the last ones, or those with the lowest
 // rewards, of equal ones the last. With 0 they are all.
-func leaving(group []Completion, n int, which string) []int {
+func leaving(group []Completion, n int, last bool) []int {
 	order := make([]int, len(group))
 	for i := range order {
 		order[i] = len(group) - 1 - i
 	}
-	if which == recipe.WorstLeave {
+	if !last {
 		value := func(i int) float64 {
 			if r := group[i].Score.Reward; !math.IsNaN(r) {
 				return r
@@ -392,7 +392,7 @@ func (d *drawer) take(p *Plan, try int, all []chance, cs []Completion, groups []
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
 		}
 		if len(order) < len(c.numbers) {
-			c.numbers = leaving(cs[c.from:c.to], len(order), p.stage.SecondChance.Which)
+			c.numbers = leaving(cs[c.from:c.to], len(order), p.stage.SecondChance.Last)
 			if len(order) == 0 {
 				c.numbers = nil // 0 are all
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -61,15 +60,15 @@ func TestLeaving(t *testing.T) {
 		group = append(group, c)
 	}
 	for _, c := range []struct {
-		n     int
-		which string
-		want  []int
+		n    int
+		last bool
+		want []int
 	}{
-		{1, recipe.WorstLeave, []int{3}}, {2, recipe.WorstLeave, []int{2, 3}}, {4, recipe.WorstLeave, []int{0, 2, 3, 4}}, {0, recipe.WorstLeave, []int{0, 1, 2, 3, 4}},
-		{1, "last", []int{4}}, {2, "last", []int{3, 4}}, {0, "last", []int{0, 1, 2, 3, 4}}, {9, "last", []int{0, 1, 2, 3, 4}},
+		{1, false, []int{3}}, {2, false, []int{2, 3}}, {4, false, []int{0, 2, 3, 4}}, {0, false, []int{0, 1, 2, 3, 4}},
+		{1, true, []int{4}}, {2, true, []int{3, 4}}, {0, true, []int{0, 1, 2, 3, 4}}, {9, true, []int{0, 1, 2, 3, 4}},
 	} {
-		if got := leaving(group, c.n, c.which); !slices.Equal(got, c.want) {
-			t.Errorf("%d, %s: %v, want %v", c.n, c.which, got, c.want)
+		if got := leaving(group, c.n, c.last); !slices.Equal(got, c.want) {
+			t.Errorf("%d, %v: %v, want %v", c.n, c.last, got, c.want)
 		}
 	}
 }
