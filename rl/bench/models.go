@@ -41,6 +41,7 @@ func modelUses() []modelUse {
 		{name: "a head as judge", models: "[models.other]\ncopy = \"policy\"\nhead = true\n", before: trainsHead, reward: "random + 0.001*says", judge: `read = "head"`},
 		{name: "the probabilities of two answers", models: "[models.other]\ncopy = \"policy\"\n", reward: "random + 0.001*says", judge: asksTwo},
 		{name: "a teacher that leaves", models: ofFolder("MODEL", "phase"), reward: "random", method: "penalty = \"0.001*square(logp - other)/2\"\n", leaves: true},
+		// Weighed by next to nothing, so that both sides make the same updates but for roundings.
 		{name: "influences of tokens", reward: "random", method: "advantage = \"a = reward - group_mean(reward); a*(1 + 1e-12*influence(reward))\"\n"},
 	}
 }
