@@ -93,7 +93,7 @@ func TestPatience(t *testing.T) {
 	with := func(patience string) []string { return append(slices.Clone(smallRun), "stage.rl.patience="+patience) }
 	dir := t.TempDir()
 	_, shown := trainIn(t, dir, false, with("1")...)
-	if n := len(sampledTokens(t, dir)); n != 2 || !strings.Contains(shown, "stage rl ends after step 2: the accuracy of its last 1 evaluation was not above 0.0 %, its best (patience)\n") {
+	if n := len(sampledTokens(t, dir)); n != 2 || !strings.Contains(shown, "stage rl ends after step 2: accuracy has not risen above its best, 0.0 %, for 1 evaluation (patience)\n") {
 		t.Fatalf("%d steps:\n%s", n, shown)
 	}
 	want := runFiles(t, dir)
@@ -108,7 +108,7 @@ func TestPatience(t *testing.T) {
 	}
 
 	_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(with("1"), "stage.rl.steps=9")...)), Dir: dir, Resume: true, Device: tester(t), Show: new(strings.Builder)})
-	if err == nil || !strings.Contains(err.Error(), "stage rl is over: the accuracy of its last 1 evaluation was not above 0.0 %, its best") || !slices.Contains(hint.All(err), "to go on, add --set stage.rl.patience=2") {
+	if err == nil || !strings.Contains(err.Error(), "stage rl is over: accuracy has not risen above its best, 0.0 %, for 1 evaluation") || !slices.Contains(hint.All(err), "to go on, add --set stage.rl.patience=2") {
 		t.Errorf("%v, %q", err, hint.All(err))
 	}
 	sameRun(t, runFiles(t, dir), want)

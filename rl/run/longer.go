@@ -103,7 +103,7 @@ func (r *run) leavesSteps() error {
 		}
 	}
 	if st := &r.parts.Recipe.Stages[r.state.At.Stage]; r.state.Ended != nil && r.stalled(st) {
-		return hint.With(fmt.Errorf("%w: stage %s is over: the accuracy of its last %s was not above %.1f %%, its best", lines.ErrInput, st.Name, terminal.Count(st.Patience, "evaluation", ""), 100*r.state.Stall.Best),
+		return hint.With(fmt.Errorf("%w: stage %s is over: accuracy has not risen above its best, %.1f %%, for %s", lines.ErrInput, st.Name, 100*r.state.Stall.Best, terminal.Count(st.Patience, "evaluation", "")),
 			"to go on, add --set stage.%s.patience=%d", st.Name, 2*st.Patience)
 	}
 	return nil

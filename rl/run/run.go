@@ -147,7 +147,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 	}
 	for most := st.MaxSampledTokens; most == 0 || r.state.Sampled < most; {
 		if r.stalled(st) {
-			r.display.show.Line("stage %s ends after step %d: the accuracy of its last %s was not above %.1f %%, its best (patience)", st.Name, r.state.At.Step, terminal.Count(st.Patience, "evaluation", ""), 100*r.state.Stall.Best)
+			r.display.show.Line("stage %s ends after step %d: accuracy has not risen above its best, %.1f %%, for %s (patience)", st.Name, r.state.At.Step, 100*r.state.Stall.Best, terminal.Count(st.Patience, "evaluation", ""))
 			return nil
 		}
 		e, err := r.stage.Step(ctx, r.state.At)

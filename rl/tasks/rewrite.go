@@ -27,20 +27,26 @@ same of other things of the conversation, and something else about this one. One
 chosen by the CRC-32 of the question: another question with the same documents is another problem, and one with
 other documents is not.
 
+With thought an answer begins with what the last question is about, as it is said and as it is meant, and a colon:
+
+    7 k 12 . i m:   i 12:12 m
+
+The query is what follows the last colon, or the whole completion if it has none. What stands before it is not checked.
+
 Right: a search among the documents finds the one with the answer first, and no other fits as well, as the
 verifier retrieval says. Its numbers rank and found are those of the verdict: task.rank. Wrong: a query that
 finds another first, one that is cut off, and whatever is not one thing and one relation, such as several queries:
 no document counts as found by these.
 
 Demonstrations: with probability aimed the thing that is meant and the relation; otherwise any thing of the
-conversation and the relation.
+conversation and the relation. Thought and query name the same thing.
 
 ` + describeSettings(defaultRewrite()),
 		New: func() Task { return defaultRewrite() },
 	}, verify.Entry{
 		Summary: "the task rewrite: a query that finds the answer first",
 		Doc: `task:rewrite: right when the query, one thing and one relation, finds the document with the answer, and finds
-it first. It is judged by the verifier retrieval, with gold = "chain".
+it first. The query is what follows the last colon. It is judged by the verifier retrieval, with gold = "chain".
 
 Option extract: none, the whole completion, or announced or last_line, as for the verifier number.
 `,
@@ -65,6 +71,7 @@ type rewrite struct {
 	Noise     int     `toml:"noise" range:"[0,100]" about:"documents besides the one with the answer"`
 	Talk      int     `toml:"talk" range:"[1,2]" about:"questions of the conversation before the one that is asked"`
 	Aimed     float64 `toml:"aimed" range:"[0,1]" about:"share of the demonstrations that know what is meant"`
+	Thought   bool    `toml:"thought" about:"demonstrations say what the question is about before they ask for it"`
 }
 
 var _ Demonstrator = (*rewrite)(nil)
@@ -128,6 +135,7 @@ func (j queryJudge) Check(row verify.Problem) error { return verify.Check(rankin
 func (j queryJudge) Verify(row verify.Problem, completion string) verify.Verdict {
 	const most = 64 // bytes
 	text, rule, err := verify.Answer(completion, j.Extract, most)
+	text = strings.TrimLeft(text[strings.LastIndex(text, ":")+1:], " ")
 	if err == nil && !query.MatchString(text) {
 		err = errors.New("it is not one thing and one relation, such as 12 m")
 	}
@@ -169,16 +177,31 @@ func (w *rewrite) Demonstration(r *random.Rand, row verify.Problem) (string, err
 	if !r.Chance(w.Aimed) {
 		thing = pick(r, numerals.FindAllString(row.Question, -1))
 	}
-	return thing + " " + relation, nil
+	text := thing + " " + relation
+	if w.Thought {
+		text = aboutWhat(row) + " " + thing + ":" + text
+	}
+	return text, nil
+}
+
+// aboutWhat is what the last question of a conversation is about, in its own words: a thing, i or s.
+func aboutWhat(row verify.Problem) string {
+	words := strings.Fields(row.Question)
+	return words[len(words)-2]
 }
 
 var (
 	numerals = regexp.MustCompile(`[0-9]+`)
 	query    = regexp.MustCompile(`^[0-9]+ ?[` + relationNames + `]$`)
+	thought  = regexp.MustCompile(`^([0-9]+|[` + forAnswer + forSubject + `]) [0-9]+$`)
 )
 
-// Valid implements [Demonstrator]: a thing and a relation.
+// Valid implements [Demonstrator]: a thing and a relation, after a thought where the setting asks for one.
 func (w *rewrite) Valid(_ verify.Problem, completion string, ended bool) bool {
+	if w.Thought {
+		before, after, found := strings.Cut(completion, ":")
+		return ended && found && thought.MatchString(before) && query.MatchString(after)
+	}
 	return ended && query.MatchString(completion)
 }
 
@@ -191,9 +214,18 @@ func (w *rewrite) Vocabulary() []string {
 func (w *rewrite) PromptTokens() int { return w.library().PromptTokens() }
 
 // CompletionTokens implements [Demonstrator].
-func (w *rewrite) CompletionTokens() int { return len("7 k") }
+func (w *rewrite) CompletionTokens() int {
+	if w.Thought {
+		return len("i 7:7 k")
+	}
+	return len("7 k")
+}
 
 func (w *rewrite) instruction() string {
-	return `Write the query by which a search finds the document that answers the last question of a conversation, and nothing else. A document is a thing, a relation and another thing, such as "12 m 80": the m of 12 is 80. ` +
+	text := `Write the query by which a search finds the document that answers the last question of a conversation, and nothing else. A document is a thing, a relation and another thing, such as "12 m 80": the m of 12 is 80. ` +
 		`In "7 k 12 . i m:" the k of 7 was answered with 12, and i is what was answered last, so the query is 12 m; s is what was asked about last. The search does not know the conversation.`
+	if w.Thought {
+		text = strings.Replace(text, ", and nothing else.", ". Say first what the question is about and what that stands for, then a colon and the query, as in i 12:12 m.", 1)
+	}
+	return text
 }

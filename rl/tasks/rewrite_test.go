@@ -10,7 +10,8 @@ import (
 
 // TestRewrite: the question as it stands alone finds its document, and what takes i and s for something else does not.
 func TestRewrite(t *testing.T) {
-	for _, w := range []*rewrite{defaultRewrite(), {Things: 1000, Relations: 8, Noise: 100, Talk: 1}, {Things: 8, Relations: 3, Noise: 8, Talk: 2}} {
+	for _, w := range []*rewrite{defaultRewrite(), {Things: 1000, Relations: 8, Noise: 100, Talk: 1}, {Things: 8, Relations: 3, Noise: 8, Talk: 2},
+		{Things: 50, Relations: 6, Noise: 40, Talk: 2, Aimed: 0.3, Thought: true}} {
 		validated(t, w)
 		const n = 400
 		right := 0
@@ -31,6 +32,22 @@ func TestRewrite(t *testing.T) {
 			text, err := w.Demonstration(random.At(7, 2, uint64(i)), row)
 			if err != nil || !w.Valid(row, text, true) {
 				t.Fatalf("%q, %v", text, err)
+			}
+			if before, after, found := strings.Cut(text, ":"); found != w.Thought {
+				t.Fatalf("%q: thought %v", text, w.Thought)
+			} else if found {
+				// The words of the last question, and the thing that is asked for.
+				question := strings.Fields(row.Question)
+				if about, meant, _ := strings.Cut(before, " "); about != question[len(question)-2] || !strings.HasPrefix(after, meant+" ") {
+					t.Fatalf("%s %q", row.Question, text)
+				}
+				if w.Valid(row, after, true) || w.Valid(row, before+":", true) || w.Valid(row, "k 7:"+after, true) || w.Verify(row, before+":", true).Verdict != verify.Wrong {
+					t.Fatalf("part of %q is a whole answer", text)
+				}
+				if w.Verify(row, text, true).Verdict != w.Verify(row, "s 1:"+after, true).Verdict {
+					t.Fatalf("%q: the thought is judged", text)
+				}
+				text = after
 			}
 			if text == row.Answer {
 				right++
