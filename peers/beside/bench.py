@@ -46,9 +46,11 @@ BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "
         "sft f32": 2.0, "sft bf16": 2.0, "groups": 0.5, "start": 0.1}
 MEMORY_BAR = 0.7
 # How far apart what both say may be. A log-prob, in nats, differs as float32 rounds logits: 2e-5 and less were seen, and other
-# weights or tokens are further apart. The mean length of the 256 completions of a first step, of 1 to 14 tokens, has a standard
-# error of at most 13/2/16 (Popoviciu 1935); of the difference of two it is sqrt(2) times as much, and five of these are allowed.
-ROOM = {"logprob": 1e-3, "tokens": 5 * math.sqrt(2) * 13 / 2 / 16}
+# weights or tokens are further apart. The mean length of the 256 completions of each of STEPS + 1 steps, of 1 to 14 tokens, has a
+# standard error of at most 13/2/sqrt(256*(STEPS + 1)) (Popoviciu 1935); of the difference of two it is sqrt(2) times as much, and
+# five of these are allowed.
+STEPS = 6  # of a GRPO step's case, after one to warm up
+ROOM = {"logprob": 1e-3, "tokens": 5 * math.sqrt(2) * 13 / 2 / math.sqrt(256 * (STEPS + 1))}
 LLAMA = "llama.cpp"  # which has no bars
 
 
@@ -100,13 +102,14 @@ class Case:
         for what in ROOM.keys() & self.said.keys() & own.keys():
             if not abs(own[what] - self.said[what]) <= ROOM[what]:
                 broken(f"{self.name}: the {what} of rlzero is {own[what]}, that of the other {self.said[what]}: they do not compute the same")
+        self.drawn = f", {own['tokens']:.1f} and {self.said['tokens']:.1f} tokens a completion" if "tokens" in own and "tokens" in self.said else ""
         ours, theirs = map(min, turn)
         self.sides[0].append(ours), self.sides[1].append(theirs), self.ratios.append(ours / theirs)
 
     def row(self):
         ours, theirs = map(statistics.median, self.sides)
         resident = [statistics.median(kib) / 1024 for kib in self.memory]
-        return {"case": self.name, "against": self.against + (f", {self.said['detail']}" if "detail" in self.said else ""), "ours": f"{ours:.4g}",
+        return {"case": self.name, "against": self.against + (f", {self.said['detail']}" if "detail" in self.said else "") + self.drawn, "ours": f"{ours:.4g}",
                 "theirs": f"{theirs:.4g}", "unit": self.unit, "ratio": f"{statistics.median(self.ratios):.3g}", "low": f"{min(self.ratios):.3g}",
                 "high": f"{max(self.ratios):.3g}", "rounds": len(self.ratios), "memory": f"{resident[0] / resident[1]:.2g}",
                 "mib": f"{resident[0]:.0f}", "mib_other": f"{resident[1]:.0f}", "bar": BARS.get(self.name, ""), "device": self.device,
@@ -154,9 +157,9 @@ def cases(rlzero, run, wanted, scratch, named):
     bench = lambda *args: Side(rlzero, "bench", *args, "--json", "--longest", "0", "--alone", "--gflops", "100", "--gb-s", "10", "--quiet")
     transformers, smol = "transformers", lambda: real(rlzero, scratch)[0]
     if wanted("step"):
-        checkpoints = sorted((run() / "checkpoints").glob("step-*"))
+        checkpoints, problems = sorted((run() / "checkpoints").glob("step-*")), countdown(rlzero, scratch)
         for place, folder in (("start", checkpoints[0]), ("middle", checkpoints[len(checkpoints) // 2]), ("end", checkpoints[-1])):
-            yield Case(f"step {place}", "s", "TRL's GRPOTrainer", bench("step", "--from", folder), of_step, theirs("step", folder, 6), shortest)
+            yield Case(f"step {place}", "s", "TRL's GRPOTrainer", bench("step", "--from", folder), of_step, theirs("step", folder, problems, STEPS), shortest)
     for batch in (1, 8, 32):
         if wanted("decode"):
             yield Case(f"decode {batch}", "s a round", transformers, bench("decode", "--from", smol(), "--only", f"batch {batch}"), of_rate(batch), theirs("decode", smol(), batch), shortest)
@@ -202,13 +205,14 @@ def cases(rlzero, run, wanted, scratch, named):
         folder = sorted((run() / "checkpoints").glob("step-*"))[0]
         sets = [f"model.path={folder}", "stage.warm-up.skip=true", "stage.rl.steps=1", "stage.rl.eval_every=0", "task.eval_problems=1"]
         program = " ".join([f"rm -rf {scratch}/run && exec {rlzero} train countdown-tiny -q --run {scratch}/run", *(f"--set {s}" for s in sets)])
-        yield Case("start", "s", "TRL's GRPOTrainer", Side("sh", "-c", program), whole, theirs("step", folder, 0), first)
+        yield Case("start", "s", "TRL's GRPOTrainer", Side("sh", "-c", program), whole, theirs("step", folder, countdown(rlzero, scratch), 0), first)
 
 
 def command(*args):
     done = subprocess.run([str(a) for a in args], cwd=ROOT / "peers", capture_output=True, text=True)
     if done.returncode != 0:
         broken(f"{' '.join(map(str, args))} ended with {done.returncode}: {done.stderr[-400:]}")
+    return done.stdout
 
 
 def steps(rlzero, scratch, recipe, *sets):
@@ -240,6 +244,14 @@ def real(rlzero, scratch):
             sums = " ".join(f"{sum(numbers[:i])} + {numbers[i]} = {sum(numbers[:i + 1])}." for i in range(1, 10))
             f.write(json.dumps({"messages": [{"role": "user", "content": f"Add {' and '.join(map(str, numbers))}."}, {"role": "assistant", "content": sums}]}) + "\n")
     return folder, problems, rows
+
+
+def countdown(rlzero, scratch):
+    """A file of problems as countdown-tiny draws them."""
+    file = Path(scratch) / "countdown.jsonl"
+    if not file.exists():
+        file.write_text(command(rlzero, "tasks", "draw", "countdown", "-n", 2048, "--seed", 1, "--set", "numbers=4", "--set", "max_number=22", "--set", "max_total=45"))
+    return file
 
 
 def trained(rlzero, scratch):

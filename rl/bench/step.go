@@ -98,10 +98,8 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			for _, c := range e.Completions {
-				tokens += float64(c.View.Tokens()) / float64(len(e.Completions))
-			}
+		for _, c := range e.Completions {
+			tokens += float64(c.View.Tokens()) / float64(len(e.Completions)*(stepRepeats+1))
 		}
 		rollout, learning := e.Timing["time/rollout_s"], e.Timing["time/train_s"]
 		if i > 0 && rollout+learning < shortest {
