@@ -67,10 +67,16 @@ func (s *sheet) about(g *rollout.Group, path int) (a asking) {
 	return a
 }
 
+// errHolds is why a completion is not shown that could have its answer taken for a repetition of the question.
+var errHolds = errors.New("it has the text of the question in it")
+
 // shown are the ids of a question about a path.
 func (s *sheet) shown(g *rollout.Group, path int, q judge.Question) (ids []int, err error) {
 	switch {
 	case !s.judge.Conversation():
+		if s.judge.Holds(g.Paths[path].Text) {
+			return nil, errHolds
+		}
 		return s.written(q)
 	case s.member.Shares() && g.Segments != nil:
 		ids = g.View(path).Last()
@@ -149,6 +155,9 @@ func (s *sheet) alone(g *rollout.Group, settled []*verify.Verdict, about func(te
 	ids = make([][]int, len(g.Paths))
 	for i, p := range g.Paths {
 		q, err := about(p.Text)
+		if err == nil && s.judge.Holds(p.Text) {
+			err = errHolds
+		}
 		if err == nil {
 			ids[i], err = s.written(q[0])
 		}

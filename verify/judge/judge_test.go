@@ -273,6 +273,31 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
+// TestHolds: a completion holds the question of a judge that writes if it has each piece by which that is known, in their
+// order, in the part that is shown.
+func TestHolds(t *testing.T) {
+	for _, c := range []struct {
+		options, completion string
+		want                bool
+	}{
+		{`"source":"Is this answer right?\n{completion}"`, "Is this answer right? It is.", true},
+		{`"source":"Is this answer right?\n{completion}"`, "Is this answer wrong?", false},
+		{`"source":"Rate {completion} as a grade from 0 to 9"`, "7, as a grade from 0 to 9", true}, // "Rate" tells nothing
+		{`"source":"Is this answer right?\n{completion}\nAnswer with one number"`, "Is this answer right? 7", false},
+		{`"source":"Is this answer right?\n{completion}\nAnswer with one number"`, "Answer with one number Is this answer right?", false},
+		{`"source":"Is this answer right?\n{completion}\nAnswer with one number"`, "Is this answer right? Answer with one number", true},
+		{`"source":"{question}{completion}Grade:"`, "Grade:", false},
+		{`"source":"Is this answer right?\n{completion}","part":"</think>"`, "Is this answer right?</think>7", false},
+		{`"source":"Is this answer right?\n{completion}","part":"</think>"`, "</think>Is this answer right?", true},
+	} {
+		for read, draws := range map[string]bool{`"[0-9]"`: true, `{"yes":1,"no":0}`: false} {
+			if got := made(t, `{"model":"m",`+c.options+`,"read":`+read+`}`).Holds(c.completion); got != (c.want && draws) {
+				t.Errorf("%q of %s read by %s: %v", c.completion, c.options, read, got)
+			}
+		}
+	}
+}
+
 // TestErringJudge: the verifier that errs on purpose has no model to ask, so that it would never score.
 func TestErringJudge(t *testing.T) {
 	options := map[string]any{"model": "m", "source": "{completion}", "read": "head"}

@@ -132,7 +132,8 @@ one, the least of those that are paid together, and 0 where there is none.
 Not scored when more than half of the votes of one question are unread (one step or item is enough), or
 the row lacks what the prompt names. An answer is unread without a match, out of range, if it is cut, or
 if the prompt's own text stands in it, whatever stands in the braces. That is so where a piece of this text has
-16 characters or more, not counting white space.
+16 characters or more, not counting white space. A completion in which all such pieces stand, in their order, is
+wrong and not shown to a judge that writes: quoted, it would make the answer one that is unread.
 `
 
 func init() {

@@ -90,15 +90,29 @@ const repeated = "the answer repeats the question"
 
 // repeats says that an answer has the prompt's own text in it, with whatever in its braces. These do not count: a
 // completion could make itself a part of the answer, so that it is unread.
-func (j *Judge) repeats(answer string) bool {
+func (j *Judge) repeats(answer string) bool { return j.tells(answer, 0) }
+
+// Holds says that a completion has in it what [Judge.OfDrawn] knows the prompt by. An answer that quotes it would be
+// unread, and by that the completion could keep itself from being scored.
+func (j *Judge) Holds(completion string) bool {
+	return j.Draws() && j.tells(j.shown(completion), tellingText)
+}
+
+// tells says that a text has the pieces of the prompt's own text in it, in their order, of those with so many characters
+// at least, and a telling one among them.
+func (j *Judge) tells(text string, least int) bool {
 	telling := false
 	for _, p := range j.prompt {
 		own := strings.TrimSpace(p.text)
-		_, after, found := strings.Cut(answer, own)
+		n := utf8.RuneCountInString(strings.Join(strings.Fields(own), ""))
+		if n < least {
+			continue
+		}
+		_, after, found := strings.Cut(text, own)
 		if !found {
 			return false
 		}
-		answer, telling = after, telling || utf8.RuneCountInString(strings.Join(strings.Fields(own), "")) >= tellingText
+		text, telling = after, telling || n >= tellingText
 	}
 	return telling
 }
