@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -24,6 +25,9 @@ type folderModel struct {
 // openFolder opens one, as [OpenModel] does.
 func openFolder(o opening) (member, error) {
 	f := o.folders[o.name]
+	if f.rides {
+		return o.ride(f)
+	}
 	options := model.LoadOptions{Positions: o.positions, Dtype: f.config.Dtype, KVDtype: f.config.KVDtype, Frozen: true, Adapter: o.spec.Adapter, Head: o.spec.Head}
 	if o.leaving[o.name] {
 		options.Phase = o.cast.own(o.want)
@@ -38,6 +42,21 @@ func openFolder(o opening) (member, error) {
 		return nil, err
 	}
 	return folderModel{scoring{scorer, m.Head, f.label}, m}, nil
+}
+
+// ride opens one over the policy's parameters.
+func (o opening) ride(f folderOf) (member, error) {
+	m, err := o.policy.Model.WithAdapter(f.put)
+	if err != nil {
+		return nil, err
+	}
+	m.Config.EOS = f.config.EOS
+	scorer, err := o.scorerOf(m)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	return folderModel{scoring{scorer, nil, f.label}, m}, nil
 }
 
 // scorerOf writes where the policy's trainer does, if there is one and the model, which is always there, has the policy's
@@ -60,6 +79,8 @@ func (f folderModel) close() {
 type folderOf struct {
 	config  hf.Config
 	adapter *hf.AdapterConfig // nil: it has none
+	put     string            // folder of the adapter
+	rides   bool              // its parameters are the policy's, which learns an adapter over the same folder in the same storage
 	read    []string          // folders and files that it is read from
 	label   int               // of its head
 
@@ -154,10 +175,11 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 		if err != nil {
 			return of, err
 		}
-		of.adapter = &cfg
+		of.adapter, of.put = &cfg, dir
 		if err := tensors.Close(); err != nil {
 			return of, err
 		}
+		of.rides = b.carries(w, f, of)
 	}
 	if most := f.Config.MaxPositions; positions > most {
 		err := fmt.Errorf("the recipe asks for sequences of %d tokens, but the context of model %s has %d (max_position_embeddings)", positions, w.name, most)
@@ -169,6 +191,18 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 		return of, nil
 	}
 	return of, of.foreign
+}
+
+// carries says that a model needs no parameters of its own: they are those of the policy, which stay as they are while
+// its adapter learns. One that is to leave the device has its own.
+func (b *blueprint) carries(w want, f *hf.Folder, of folderOf) bool {
+	if b.adapter == nil || b.folder == "" || of.adapter.Saved != nil || f.Head != nil || w.spec.Resident == "phase" {
+		return false
+	}
+	stored := func(c hf.Config) [2]hf.Dtype { return [...]hf.Dtype{cmp.Or(c.Dtype, hf.F32), cmp.Or(c.KVDtype, hf.F32)} }
+	dir, err := filepath.Abs(f.Dir)
+	own, err2 := filepath.Abs(b.folder)
+	return err == nil && err2 == nil && dir == own && stored(of.config) == stored(b.config)
 }
 
 // readFrom are the folders and files that a model is read from.

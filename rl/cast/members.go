@@ -65,7 +65,8 @@ func beside(kind memory.Kind) func(use *memory.Use, b blueprint, w want) {
 			m.Config, m.Learns = b.shapes[w.name], &memory.Learning{Optimizes: w.optimized}
 		}
 		if kind == memory.Folder {
-			m.Config, m.Adapter, m.Leaves = b.folders[w.name].config, b.folders[w.name].adapter, b.leaving[w.name]
+			f := b.folders[w.name]
+			m.Config, m.Adapter, m.Rides, m.Leaves = f.config, f.adapter, f.rides, b.leaving[w.name]
 		}
 		use.Members = append(use.Members, m)
 	}

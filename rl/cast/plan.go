@@ -243,7 +243,7 @@ func (b *blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	var may []want // the largest first
 	for _, w := range b.wants {
 		switch {
-		case !w.mayLeave() || caps.ReadsApart: // without a scratch there is nowhere to leave
+		case !w.mayLeave() || b.folders[w.name].rides || caps.ReadsApart: // without a scratch there is nowhere to leave
 		case w.spec.Resident == "phase":
 			b.leaving[w.name] = true
 		case w.spec.Resident == "auto":

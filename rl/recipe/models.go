@@ -31,7 +31,9 @@ type Member struct {
 	// file, a run or a checkpoint
 	Path string `toml:"path" of:"path"`
 
-	// a PEFT folder, whose adapter is added to the model of path
+	// a PEFT folder, whose adapter is added to the model of path. If path is the folder of the policy, which
+	// learns an adapter too, and the storage is the same, both share the parameters, and this model costs its
+	// adapter alone
 	Adapter string `toml:"adapter" of:"path"`
 
 	// storage of the matrices of path; auto: as it was trained, else f32

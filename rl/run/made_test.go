@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/record"
 )
 
@@ -207,8 +208,9 @@ func TestMadeRows(t *testing.T) {
 func TestMadeNone(t *testing.T) {
 	none := strings.Replace(madeRun, `where = "group_std(reward) > 0"`, `where = "group_mean(reward) > 1"`, 1)
 	err := trainText(t, tester(t), t.TempDir(), none, false, "stage.warm-up.hold_steps=3", "stage.warm-up.decay_steps=1")
-	const want = `stage better: rows = "pairs" is empty: none of 15 groups of stage pairs had group_mean(reward) > 1 and could be read`
-	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), want) {
+	before := none[:strings.LastIndex(none, `rows = "pairs"`)] // of the base, which is the file's first line
+	want := fmt.Sprintf("mine.toml:%d:1: ", 2+strings.Count(before, "\n")) + `stage.better.source.0.rows: "pairs" is empty: none of 15 groups of stage pairs had group_mean(reward) > 1 and could be read`
+	if !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

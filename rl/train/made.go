@@ -146,7 +146,7 @@ func (r *Rows) supplied(st *recipe.Stage, index int) error {
 	if !st.OfRows() { // the task gives the others
 		return nil
 	}
-	for _, source := range st.Sources {
+	for k, source := range st.Sources {
 		if len(r.kept[source.Rows]) > 0 {
 			continue
 		}
@@ -173,11 +173,13 @@ func (r *Rows) supplied(st *recipe.Stage, index int) error {
 		if own { // they come with the steps
 			continue
 		}
-		err := fmt.Errorf("%w: stage %s: rows = %q is empty: %s", lines.ErrInput, st.Name, source.Rows, strings.Join(tried, "; "))
+		err := fmt.Errorf("%q is empty: %s", source.Rows, strings.Join(tried, "; "))
 		if why := r.lacks[source.Rows]; why != "" {
 			err = fmt.Errorf("%w; the commonest reason of the last rows that were left out: %s", err, why)
 		}
-		return hint.With(err, "relax where, or let the stage that makes the rows draw more; made/left_out/%s in metrics.jsonl counts rows that could not be read", source.Rows)
+		faults := r.recipe.Faults()
+		faults.Fail(fmt.Sprintf("stage.%d.source.%d.rows", index, k), "%w", hint.With(err, "relax where, or let the stage that makes the rows draw more; made/left_out/%s in metrics.jsonl counts rows that could not be read", source.Rows))
+		return faults.Err()
 	}
 	return nil
 }
