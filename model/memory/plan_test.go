@@ -97,7 +97,8 @@ func TestPlanOfAdapters(t *testing.T) {
 	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
 		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}, Summed: true}
+		rides := memory.Member{Kind: memory.Folder, Name: "rides", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 12, Alpha: 2}, Rides: true, Engine: &sample.Options{Sequences: 3, Context: 48}}
+		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: append(everyMember(cfg), rides), Engine: &sample.Options{Sequences: 8, Context: 64}, Summed: true}
 		for _, use.Shared = range []bool{false, true} {
 			if use.Shared {
 				leaves := use.Members[3].Config
@@ -165,6 +166,24 @@ func written(t *testing.T, dev gpu.Device, cfg hf.Config, positions int) string 
 	return modeltest.WriteFolder(t, files, "model.safetensors", m.Tensors())
 }
 
+// adapterOf is a PEFT folder of the adapter of a model.
+func adapterOf(t *testing.T, dev gpu.Device, of memory.Member, positions int) string {
+	t.Helper()
+	m, err := model.NewFrozen(dev, of.Config, positions)
+	if err == nil {
+		defer m.Close()
+		err = m.AddAdapter(*of.Adapter, 1)
+	}
+	var config []byte
+	if err == nil {
+		config, err = m.AdapterConfigFile()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return modeltest.WriteFolder(t, map[string][]byte{"adapter_config.json": config}, "adapter_model.safetensors", m.AdapterTensors())
+}
+
 // takenBy opens what a run opens, in its order.
 func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks []int) int {
 	t.Helper()
@@ -217,6 +236,10 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 			ok(err)
 			defer own.Close()
 			defer own.NewScorer(beside, false).Close()
+		case other.Rides:
+			beside, err = m.WithAdapter(adapterOf(t, dev, other, use.Positions))
+			ok(err)
+			defer beside.Close()
 		case other.Leaves: // see below
 		case other.Kind == memory.Folder:
 			beside, err = model.NewFrozen(c, other.Config, use.Positions)
