@@ -641,6 +641,14 @@ type change struct {
 func (a *acting) changes(own, below []map[string]any) []change {
 	a.t.Helper()
 	var all []change
+	for _, who := range slices.Sorted(maps.Keys(a.full.Models)) { // how it differs from a copy that stays and reads what the policy reads
+		m := a.full.Models[who]
+		for _, k := range []struct{ set, back string }{{"follow", "0"}, {"renew", "0"}, {"prompt", ""}} {
+			if k.set == "follow" && m.Follow > 0 || k.set == "renew" && m.Renew > 0 || k.set == "prompt" && m.Prompt != "" {
+				all = append(all, change{key: "models." + who + "." + k.set, sets: []string{"models." + who + "." + k.set + "=" + k.back}})
+			}
+		}
+	}
 	for i, st := range own {
 		at := fmt.Sprintf("stage.%d", i)
 		all = append(all, makes(own, i)...)
