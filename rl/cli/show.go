@@ -167,6 +167,9 @@ func showJudgements(w io.Writer, indent string, said []record.Judgement) {
 		if l.Text != "" {
 			parts = append(parts, `it wrote "`+terminal.Line(l.Text, shownWidth)+`"`)
 		}
+		if l.Asked != "" {
+			parts = append(parts, `it was asked "`+terminal.Line(l.Asked, shownWidth)+`"`)
+		}
 		fmt.Fprintf(w, "%sjudge %s: %s\n", indent, l.Verifier, strings.Join(parts, "; "))
 	}
 }

@@ -27,7 +27,7 @@ func TestShowJudgements(t *testing.T) {
 		`{"step":3,"stage":"rl","group":0,"sample":0,"verifier":"liked","question":"ab","reading":0.5}`,
 		`{"step":3,"stage":"rl","group":1,"sample":0,"verifier":"liked","question":"ac","reading":0.75,"raw":1.5}`,
 		`{"step":3,"stage":"rl","group":1,"sample":0,"verifier":"says","question":"ad","about":"it is short","reading":1,"mass":0.5}`,
-		`{"step":3,"stage":"rl","group":1,"sample":1,"verifier":"said","question":"ae","text":"\u001b[2J well","reading":null,"why":"no match of [0-9]"}`)
+		`{"step":3,"stage":"rl","group":1,"sample":1,"verifier":"said","question":"ae","asked":"Rate 4:\u001b[2J","text":"\u001b[2J well","reading":null,"why":"no match of [0-9]"}`)
 	write(record.MadeFile,
 		`{"step":3,"stage":"rl","rows":"pairs","id":"pairs-1","from":"p7","group":0,"samples":[1,0],"by":"policy@2","seed":1,"row":{"chosen":"5"},"sum":"x"}`,
 		`{"step":3,"stage":"rl","rows":"pairs","id":"pairs-2","from":"p8","group":1,"samples":[0,1],"by":"policy@2","seed":1,"row":{"chosen":"3","rejected":"\u001b[2J4"},"sum":"y"}`)
@@ -39,7 +39,7 @@ func TestShowJudgements(t *testing.T) {
        judge says: 1.000; about it is short; its answers have 50.0 % of the probability
   1 x  reward      –  advantage      –  4
        wrong: 4 is not 3
-       judge said: cannot be read: no match of [0-9]; it wrote "\x1b[2J well"
+       judge said: cannot be read: no match of [0-9]; it wrote "\x1b[2J well"; it was asked "Rate 4:\x1b[2J"
 
 pairs-2  step 3 of stage rl, group 1, sample 0 and 1, by policy@2, seed 1
   from p8

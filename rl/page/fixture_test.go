@@ -95,7 +95,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 				completions.WriteString(l)
 				if step%10 == 1 && g == 1 {
 					quarters := []float64{0.25, 0.5, 0.75, 1.1}
-					for _, o := range []verify.Opinion{{Question: "aa", Reading: &quarters[2], Raw: &quarters[3]}, {Question: "ab", About: hostile[s%len(hostile)], Reading: &quarters[1], Mass: &quarters[0]},
+					for _, o := range []verify.Opinion{{Question: "aa", Reading: &quarters[2], Raw: &quarters[3]}, {Question: "ab", Asked: hostile[(s+3)%len(hostile)], About: hostile[s%len(hostile)], Reading: &quarters[1], Mass: &quarters[0]},
 						{Question: "ac", Text: hostile[(s+2)%len(hostile)], Why: hostile[(s+1)%len(hostile)], Tokens: 9}} {
 						judged, err := json.Marshal(record.Judgement{Step: step, Stage: "rl", Group: g, Sample: s, Verifier: "liked", Opinion: o})
 						must(t, err)

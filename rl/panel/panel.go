@@ -142,6 +142,7 @@ type sheet struct {
 	stage  int          // of texts that nobody drew
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
+	texts  map[[sha256.Size]byte]string // of the questions that are written
 	said   []spoken // to the questions that were asked already, the first ones
 
 	refused map[[sha256.Size]byte]string // why questions are not taken
@@ -195,6 +196,9 @@ func (s *sheet) written(q judge.Question) ([]int, error) {
 	}
 	if err == nil {
 		err = s.fits(ids)
+	}
+	if err == nil {
+		s.texts[sumOf(ids)] = q.Text
 	}
 	return ids, err
 }
@@ -269,7 +273,7 @@ func (p *Panel) Judge(ctx context.Context, v verify.Asking, groups []rollout.Gro
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{judge: j, model: m, stage: p.Stage, places: map[[sha256.Size]byte]int{}, refused: map[[sha256.Size]byte]string{}}
+	s := &sheet{judge: j, model: m, stage: p.Stage, places: map[[sha256.Size]byte]int{}, texts: map[[sha256.Size]byte]string{}, refused: map[[sha256.Size]byte]string{}}
 	s.member, _ = m.(Member)
 	if s.member == nil && !j.Draws() {
 		return nil, fmt.Errorf("the model %s draws answers, and nothing else of it can be read", j.Model)
@@ -450,6 +454,12 @@ func (p *Panel) write(ctx context.Context, s *sheet, open []int, said []spoken) 
 // name is the hash of a question, for people.
 func (s *sheet) name(at int) string { return hex.EncodeToString(s.sums[at][:8]) }
 
+// of is an opinion that says which question it answers.
+func (s *sheet) of(at int, o verify.Opinion) verify.Opinion {
+	o.Question, o.Asked = s.name(at), s.texts[s.sums[at]]
+	return o
+}
+
 // opinions are what the model said to a question, as the judge reads it.
 func (s *sheet) opinions(at int, said spoken, row verify.Problem) []verify.Opinion {
 	var out []verify.Opinion
@@ -464,7 +474,7 @@ func (s *sheet) opinions(at int, said spoken, row verify.Problem) []verify.Opini
 		}
 	}
 	for i := range out {
-		out[i].Question = s.name(at)
+		out[i] = s.of(at, out[i])
 	}
 	return out
 }

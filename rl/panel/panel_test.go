@@ -146,7 +146,7 @@ func TestCompletionsAreText(t *testing.T) {
 		t.Fatalf("%d questions", len(f.shown))
 	}
 	for i, v := range all {
-		if v.Score != 0.3 || v.Verdict != verify.Graded || len(v.Opinions) != 1 {
+		if v.Score != 0.3 || v.Verdict != verify.Graded || len(v.Opinions) != 1 || v.Opinions[0].Asked != "Rate "+shown[i]+" for 6*7?, such as Score: 10." {
 			t.Errorf("%q: %+v", shown[i], v)
 		}
 		if got, want := special(f.shown[i]), special(f.shown[0]); got != want || want == 0 {

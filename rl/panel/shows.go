@@ -217,7 +217,7 @@ func (s *sheet) orders(groups []rollout.Group) func([]spoken) [][]verify.Verdict
 			var opinion verify.Opinion
 			if len(o.shown) > 1 {
 				places, opinion = s.judge.OfOrder(said[o.at].said[0], len(o.shown))
-				opinion.Question = s.name(o.at)
+				opinion = s.of(o.at, opinion)
 			}
 			for k, path := range o.shown {
 				place := 0

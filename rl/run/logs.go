@@ -152,6 +152,9 @@ func (l *logs) writeJudgements(e event, c *train.Completion) error {
 	}
 	for k, v := range c.Path().Verdicts {
 		for _, o := range v.Opinions {
+			if c.Group > 0 { // one group shows what is asked
+				o.Asked = ""
+			}
 			line := record.Judgement{Step: e.At.Total, Stage: e.Stage, Group: c.Group, Sample: c.Sample, Verifier: l.judges[e.Stage][k], Opinion: o}
 			if err := l.judgements.Append(line); err != nil {
 				return err

@@ -181,11 +181,13 @@ function fold(lines) {
   return [...by.values()];
 }
 
-// judged is what judges answered about a completion: how it was read, and what they wrote.
+// judged is what judges answered about a completion: how it was read, what they wrote, and in the first group of a step
+// what they were asked.
 const judged = (all) => (all.length ? R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, o.verifier), " ",
   o.reading == null ? "cannot be read: " + R.plain(R.clip(o.why || "", 160)) : R.number(o.reading),
   o.about ? [" about ", R.code(o.about, 120)] : null, o.raw != null ? " · its head says " + R.number(o.raw) : null,
-  o.mass != null ? ` · its answers have ${R.number(100 * o.mass)} % of the probability` : null, o.text ? [" · it wrote ", R.code(o.text, 600)] : null))) : null);
+  o.mass != null ? ` · its answers have ${R.number(100 * o.mass)} % of the probability` : null, o.text ? [" · it wrote ", R.code(o.text, 600)] : null,
+  o.asked ? [" · it was asked ", R.code(o.asked, 600)] : null))) : null);
 
 // rows are those that the run made of a group: who wrote them, and what they hold.
 const rows = (all) => R.h("section", { id: "made" }, R.h("h2", {}, "Rows made of this group"), R.h("ul", { class: "judgements" }, all.map((o) => R.h("li", {}, R.h("b", {}, R.plain(o.id)),
