@@ -153,7 +153,7 @@ func TestCopyOf(t *testing.T) {
 	for _, c := range []struct{ about, from, to, want string }{
 		{"of nobody", "copy = \"rm\"", "copy = \"rn\"", "models.slow.copy = \"rn\": there is no [models.rn]; did you mean rm?"},
 		{"of a folder", "[models.slow]\ncopy = \"rm\"", "[models.m]\npath = \"x\"\n[models.slow]\ncopy = \"m\"", "models.slow.copy = \"m\": m cannot learn beside the policy"},
-		{"of itself", "copy = \"rm\"", "copy = \"slow\"", "models.slow.copy = \"slow\": slow cannot learn beside the policy; accepted: policy, or a model with copy"},
+		{"of itself", "copy = \"rm\"", "copy = \"slow\"", "models.slow.copy = \"slow\": slow copies slow; accepted: policy, or a model that learns beside it"},
 		{"without a head to copy", "[models.slow]\ncopy = \"rm\"", "[models.m]\ncopy = \"policy\"\n[stage.learn.m]\n[models.slow]\ncopy = \"m\"", "the copy has a head, and m has none"},
 		{"after another prompt", "follow = 0.1", "follow = 0.1\nprompt = \"{question}\"", "prompt is not that of rm, which learns after its own"},
 		{"of one that does not learn", "[models.slow]\ncopy = \"rm\"", "[models.m]\ncopy = \"policy\"\nhead = true\n[models.slow]\ncopy = \"m\"", "models.slow.copy = \"m\": no stage lets m learn beside the policy"},

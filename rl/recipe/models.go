@@ -513,6 +513,8 @@ func (d decoder) copied(r *Recipe, name string, at settings.Path) {
 		problem = fmt.Errorf("there is no [models.%s]%s; accepted: policy, or a model that learns beside it", m.Copy, settings.DidYouMean(m.Copy, append(r.ModelNames(), PolicyModel), ""))
 	case name == ReferenceModel:
 		problem = errors.New("the reference is of the policy; give a copy of another model a name of its own")
+	case r.circle(name) != "":
+		problem = fmt.Errorf("%s; accepted: policy, or a model that learns beside it", r.circle(name))
 	case of.Copy != PolicyModel && of.Weights == "":
 		problem = fmt.Errorf("%s cannot learn beside the policy; accepted: policy, or a model with copy = \"policy\" or weights that learns beside it", m.Copy)
 	case m.Head && !of.Head:
@@ -523,6 +525,18 @@ func (d decoder) copied(r *Recipe, name string, at settings.Path) {
 	if problem != nil {
 		d.Fail(at, "models.%s.copy = %q: %w", name, m.Copy, problem)
 	}
+}
+
+// circle says how a copy comes back to itself, as in "a copies b, which copies a"; "": it does not.
+func (r *Recipe) circle(name string) string {
+	said, seen := name+" copies ", map[string]bool{}
+	for at := r.Models[name].Copy; r.Models[at].Copy != "" && !seen[at]; at = r.Models[at].Copy {
+		if at == name {
+			return said + name
+		}
+		said, seen[at] = said+at+", which copies ", true
+	}
+	return ""
 }
 
 // modelKinds are the keys that say what a model is.

@@ -143,7 +143,7 @@ func TestModelFaults(t *testing.T) {
 		{"both", head + "[models.teacher]\npath = \"x\"\ncopy = \"policy\"\n" + reads, "mine.toml:4:1: models.teacher.copy cannot be set together with models.teacher.path"},
 		{"keys of the other", head + "[models.teacher]\npath = \"x\"\nrenew = 3\n" + reads, "mine.toml:4:1: models.teacher.renew cannot be set together with models.teacher.path"},
 		{"a copy in a storage", head + teacher + "dtype = \"bf16\"\n" + reads, "mine.toml:4:1: models.teacher.dtype cannot be set together with models.teacher.copy"},
-		{"a copy of another, which might copy this one", head + "[models.a]\ncopy = \"b\"\n[models.b]\ncopy = \"a\"\n", "mine.toml:3:1: models.a.copy = \"b\": b cannot learn beside the policy; accepted: policy, or a model with copy"},
+		{"copies in a circle", head + "[models.a]\ncopy = \"b\"\n[models.b]\ncopy = \"a\"\n", "mine.toml:3:1: models.a.copy = \"b\": a copies b, which copies a; accepted: policy, or a model that learns beside it"},
 		{"a copy that stays and moves", head + teacher + "renew = 2\nfollow = 0.5\n" + reads, "mine.toml:4:1: models.teacher.renew = 2 does not go with follow = 0.5"},
 		{"a prompt of the reference", head + "[models.ref]\ncopy = \"policy\"\nprompt = \"{question}\"\n", "mine.toml:4:1: models.ref.prompt: the reference reads the policy's prompts"},
 		{"a prompt, and texts", head + teacher + "prompt = \"{question}\"\n[[stage]]\nname = \"rl\"\nreward = \"score_of('7', prompt, teacher)\"\n", "mine.toml:4:1: models.teacher.prompt: the reward of stage rl asks teacher about texts"},
