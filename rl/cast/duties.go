@@ -177,7 +177,7 @@ func wants(r *recipe.Recipe) []want {
 // many as a prompt.
 func roomForTexts(r *recipe.Recipe) int {
 	for i := range r.Stages {
-		if slices.ContainsFunc(r.Stages[i].Texts(), func(a reward.Ask) bool { return a.After == "completion" }) {
+		if slices.ContainsFunc(r.Stages[i].Texts(), func(a reward.Ask) bool { return a.After == "completion" || a.After == "thought" }) {
 			return r.Task.MaxPromptTokens
 		}
 	}

@@ -23,7 +23,7 @@ type Ask struct {
 	Column string // of the answer in [Completion.Asked]
 	Head   bool   // it is what the head says after the completion's last token, and the rest is nothing
 	Alike  *Alike // it is how alike texts are to the model, and the rest is nothing; nil: it is another number
-	After  string // "prompt", "completion", or "nothing": the completion's tokens after an end token
+	After  string // "prompt", "completion", "thought", or "nothing": the completion's tokens after an end token
 	Model  string // "policy", "ref", "ema", or a name of the recipe
 	text   string // in quotes, or row.NAME
 	of     func(texts [][]float64) []float64
@@ -37,7 +37,7 @@ type Answer struct {
 
 // scores are the facts that models are asked for.
 var scores = []fact{
-	score("score_of", "nats", "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
+	score("score_of", "nats", "log-prob of a text, such as row.answer, after the prompt, after the completion without its end token, or after the thought: the completion up to where the answer stands that the task found in it, the whole one where it found none; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
 		"likelihood of the reference answer as a reward: VeriFree, arXiv 2505.21493"),
 	score("mean_score_of", "nats", "the same divided by the number of the text's tokens: exp(-mean_score_of(...)) is the text's perplexity. Costs a forward pass",
 		"perplexity of the reference answer as a reward: NOVER, arXiv 2505.16022"),
@@ -125,7 +125,7 @@ func sum(v []float64) float64 {
 
 func score(name, unit, meaning, source string) fact {
 	return fact{formula.Fact{Name: name, Level: formula.Completion, Unit: unit, Meaning: meaning, Source: source,
-		Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, asked}}, answers}
+		Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion", "thought"}}, asked}}, answers}
 }
 
 // answers is the column of what a model said.

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
@@ -231,7 +232,28 @@ func (d *drawer) text(a reward.Ask, c *reward.Completion) cast.Text {
 	default:
 		t.After = v.Last()
 	}
+	if a.After == "thought" {
+		last := v.Spans[len(v.Spans)-1]
+		from := len(v.Last()) - len(v.IDs) + last.From // of what the policy wrote last
+		n, lead := thought(d.prompts.Pieces(t.After[from:]), c.Path.Verdict().Extracted)
+		t.After, t.Text = t.After[:from+n], lead+t.Text
+	}
 	return t
+}
+
+// thought is how many of a completion's tokens stand before the answer that was found in it, and the text between them and
+// the answer. The last of several places counts; without one, all of the completion is thought. pieces are the texts of
+// the tokens.
+func thought(pieces []string, answer string) (n int, lead string) {
+	at := strings.LastIndex(strings.Join(pieces, ""), answer)
+	if answer == "" || at < 0 {
+		return len(pieces), ""
+	}
+	for n < len(pieces) && at > 0 && at >= len(pieces[n]) {
+		at -= len(pieces[n])
+		n++
+	}
+	return n, pieces[n][:at]
 }
 
 func mean(v []float64) float64 {
