@@ -34,7 +34,7 @@ type Verdict struct {
 // Opinion is what a model said to a question about a completion.
 type Opinion struct {
 	Question string   `json:"question"`          // hash of the ids that it was shown
-	Asked    string   `json:"asked,omitempty"`   // the text of the question; "": it was the conversation itself. judgements.jsonl has it of the first group of a step alone
+	Asked    string   `json:"asked,omitempty"`   // the text of the question, in a run of the first group of a step; "": none was written
 	About    string   `json:"about,omitempty"`   // the item, or the two of a pair; "": there is only one question
 	Text     string   `json:"text,omitempty"`    // what it wrote; "": nothing was drawn
 	Reading  *float64 `json:"reading"`           // 0 to 1; null: it cannot be read

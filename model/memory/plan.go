@@ -56,7 +56,7 @@ type Member struct {
 	Name    string            // in the plan; "": that of its kind
 	Config  hf.Config         // of a Folder and of a Novice; of the others the config is that of the model
 	Adapter *hf.AdapterConfig // that a Folder has; nil: none
-	Rides   bool              // the parameters of a Folder are those of the model, which stay as they are; it has its adapter alone
+	Rides   bool              // the parameters of a Folder are those of the model; it has its adapter alone
 	Engine  *sample.Options   // by which it draws; nil: it draws nothing
 	Learns  *Learning         // by which an Average or a Novice learns; nil: it does not
 	Summed  bool              // its logits are added to those of the model, in the trainer and, see [Use], the sampler

@@ -46,11 +46,11 @@ BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "
         "sft f32": 2.0, "sft bf16": 2.0, "groups": 0.5, "start": 0.1}
 MEMORY_BAR = 0.7
 # How far apart what both say may be. A log-prob, in nats, differs as float32 rounds logits: 2e-5 and less were seen, and other
-# weights or tokens are further apart. The mean length of the 256 completions of each of STEPS + 1 steps, of 1 to 14 tokens, has a
-# standard error of at most 13/2/sqrt(256*(STEPS + 1)) (Popoviciu 1935); of the difference of two it is sqrt(2) times as much, and
-# five of these are allowed.
+# weights or tokens are further apart. The mean length of n completions of 1 to 14 tokens has a standard error of at most
+# 13/2/sqrt(n) (Popoviciu 1935). rlzero's are the 256 of its first step, as its policy learns from there on; the other's are
+# those of all its steps. Five standard errors of the difference are allowed.
 STEPS = 6  # of a GRPO step's case, after one to warm up
-ROOM = {"logprob": 1e-3, "tokens": 5 * math.sqrt(2) * 13 / 2 / math.sqrt(256 * (STEPS + 1))}
+ROOM = {"logprob": 1e-3, "tokens": 5 * 13 / 2 * math.sqrt(1 / 256 + 1 / (256 * (STEPS + 1)))}
 LLAMA = "llama.cpp"  # which has no bars
 
 
@@ -158,8 +158,10 @@ def cases(rlzero, run, wanted, scratch, named):
     transformers, smol = "transformers", lambda: real(rlzero, scratch)[0]
     if wanted("step"):
         checkpoints, problems = sorted((run() / "checkpoints").glob("step-*")), countdown(rlzero, scratch)
+        probe = lambda cache: shortest(theirs("step", checkpoints[0], problems, 2, cache).run(), None)
+        cache = min(("dynamic", "static"), key=probe)  # the faster one
         for place, folder in (("start", checkpoints[0]), ("middle", checkpoints[len(checkpoints) // 2]), ("end", checkpoints[-1])):
-            yield Case(f"step {place}", "s", "TRL's GRPOTrainer", bench("step", "--from", folder), of_step, theirs("step", folder, problems, STEPS), shortest)
+            yield Case(f"step {place}", "s", "TRL's GRPOTrainer", bench("step", "--from", folder), of_step, theirs("step", folder, problems, STEPS, cache), shortest)
     for batch in (1, 8, 32):
         if wanted("decode"):
             yield Case(f"decode {batch}", "s a round", transformers, bench("decode", "--from", smol(), "--only", f"batch {batch}"), of_rate(batch), theirs("decode", smol(), batch), shortest)
@@ -205,7 +207,7 @@ def cases(rlzero, run, wanted, scratch, named):
         folder = sorted((run() / "checkpoints").glob("step-*"))[0]
         sets = [f"model.path={folder}", "stage.warm-up.skip=true", "stage.rl.steps=1", "stage.rl.eval_every=0", "task.eval_problems=1"]
         program = " ".join([f"rm -rf {scratch}/run && exec {rlzero} train countdown-tiny -q --run {scratch}/run", *(f"--set {s}" for s in sets)])
-        yield Case("start", "s", "TRL's GRPOTrainer", Side("sh", "-c", program), whole, theirs("step", folder, countdown(rlzero, scratch), 0), first)
+        yield Case("start", "s", "TRL's GRPOTrainer", Side("sh", "-c", program), whole, theirs("step", folder, countdown(rlzero, scratch), 0, "dynamic"), first)
 
 
 def command(*args):

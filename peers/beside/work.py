@@ -127,20 +127,11 @@ def groups(folder):
     return {"seconds": repeat(update, least=2), "logprob": -sum(losses[:4]).item()}
 
 
-def step(folder, problems, steps):
+def step(folder, problems, steps, cache):
     """Steps of TRL's GRPOTrainer: 32 prompts, 8 completions each of at most 14 tokens, 2 updates on half of them each,
     as stage rl of countdown-tiny. Rewards are drawn by chance and cost nothing, so that every group has advantages; the
     learning rate is 0, which costs as much and leaves the policy what it is. Without a reference model, gradient checkpoints
-    or logs. The faster of transformers' growing and fixed caches."""
-    best = None
-    for cache in ("dynamic", "static") if steps else ("dynamic",):
-        said = stepped(folder, problems, steps, cache)
-        if best is None or min(said["seconds"]) < min(best["seconds"]):
-            best = said
-    return best
-
-
-def stepped(folder, problems, steps, cache):
+    or logs. cache is one of transformers' caches."""
     import datasets
     import trl
 
@@ -249,7 +240,7 @@ def main():
     began = time.time() - time.perf_counter()  # of perf_counter, on the clock of the caller
     transformers.utils.logging.set_verbosity_error()
     if name == "step":
-        out = step(rest[0], rest[1], int(rest[2]))
+        out = step(rest[0], rest[1], int(rest[2]), rest[3])
         out["first"] += began
     elif name in ("lora", "sft"):
         out = {"lora": lora, "sft": sft}[name](*rest)

@@ -30,7 +30,7 @@ type Result struct {
 	Rate          *Rate              `json:"rate,omitempty"`
 	Skipped       string             `json:"skipped,omitempty"` // why there is no value
 	Logprob       float64            `json:"logprob,omitempty"` // by which other programs see that they compute the same, mean in nats: of decode and prefill of the likeliest token after a prompt, of train and groups of the tokens of the first update
-	Tokens        float64            `json:"tokens,omitempty"`  // of step, mean of a completion
+	Tokens        float64            `json:"tokens,omitempty"`  // of step, mean of a completion of the first
 }
 
 func result(dev gpu.Device, bench, what string, value float64, unit string) Result {

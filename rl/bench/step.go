@@ -98,8 +98,10 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range e.Completions {
-			tokens += float64(c.View.Tokens()) / float64(len(e.Completions)*(stepRepeats+1))
+		if i == 0 {
+			for _, c := range e.Completions {
+				tokens += float64(c.View.Tokens()) / float64(len(e.Completions))
+			}
 		}
 		rollout, learning := e.Timing["time/rollout_s"], e.Timing["time/train_s"]
 		if i > 0 && rollout+learning < shortest {

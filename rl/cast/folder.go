@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -80,7 +81,7 @@ type folderOf struct {
 	config  hf.Config
 	adapter *hf.AdapterConfig // nil: it has none
 	put     string            // folder of the adapter
-	rides   bool              // its parameters are the policy's, which learns an adapter over the same folder in the same storage
+	rides   bool              // its parameters are the policy's, see carries
 	read    []string          // folders and files that it is read from
 	label   int               // of its head
 
@@ -179,7 +180,9 @@ func (b *blueprint) readFolder(w want, positions int) (of folderOf, err error) {
 		if err := tensors.Close(); err != nil {
 			return of, err
 		}
-		of.rides = b.carries(w, f, of)
+		if of.rides = b.carries(w, f, of); of.rides {
+			of.config.Dtype, of.config.KVDtype = b.config.Dtype, b.config.KVDtype
+		}
 	}
 	if most := f.Config.MaxPositions; positions > most {
 		err := fmt.Errorf("the recipe asks for sequences of %d tokens, but the context of model %s has %d (max_position_embeddings)", positions, w.name, most)
@@ -199,10 +202,13 @@ func (b *blueprint) carries(w want, f *hf.Folder, of folderOf) bool {
 	if b.adapter == nil || b.folder == "" || of.adapter.Saved != nil || f.Head != nil || w.spec.Resident == "phase" {
 		return false
 	}
-	stored := func(c hf.Config) [2]hf.Dtype { return [...]hf.Dtype{cmp.Or(c.Dtype, hf.F32), cmp.Or(c.KVDtype, hf.F32)} }
+	plain := func(c hf.Config) hf.Config {
+		c.Dtype, c.KVDtype, c.EOS = cmp.Or(c.Dtype, hf.F32), cmp.Or(c.KVDtype, hf.F32), nil
+		return c
+	}
 	dir, err := filepath.Abs(f.Dir)
 	own, err2 := filepath.Abs(b.folder)
-	return err == nil && err2 == nil && dir == own && stored(of.config) == stored(b.config)
+	return err == nil && err2 == nil && dir == own && reflect.DeepEqual(plain(of.config), plain(b.config))
 }
 
 // readFrom are the folders and files that a model is read from.

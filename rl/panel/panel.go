@@ -252,7 +252,7 @@ func (s *sheet) lacks(ids []int, g *rollout.Group, path int) error {
 		case a.Refused:
 			return errors.New(a.Fault)
 		case a.Fault != "":
-			return unanswered{verify.Opinion{Question: s.name(at), Why: a.Fault, Missing: true}}
+			return unanswered{s.of(at, verify.Opinion{Why: a.Fault, Missing: true})}
 		}
 	}
 	return nil

@@ -49,6 +49,7 @@ const (
 	noPair     = "a group without a pair has no loss in any case"
 	unwritten  = "no step here makes such a row"
 	generates  = "the generator alone learns by it, and writes no problem here"
+	measuredAlone = "the metrics alone read it"
 	stands     = "its learning rate is 0 while the preference model learns"
 )
 
@@ -75,6 +76,10 @@ var doesNotAct = map[string]string{
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 	"self-prm reward":                            "as self-certainty reward",
 	"hrm reward":                                 "as self-certainty reward",
+	"math-shepherd reward":                       "as self-certainty reward",
+	"math-shepherd algorithm.least":              measuredAlone,
+	"qwen-math algorithm.pick":                   measuredAlone,
+	"nlpo models.lag.renew":                      "it is renewed after 20 steps",
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.policy":                   rareRatio,
 	"nsr algorithm.clip_high":                    allBelow,
@@ -130,8 +135,8 @@ var staysPut = map[string]string{
 	"oreal learn":              "the method of the stage reads the head that it trains",
 	"thinktuning source":       "as ampo",
 	"ampo source":              "the second chance takes what the drawn rows have",
-	"reward-math trains":       "as cooper",
-	"qwen-math trains":         "as cooper",
+	"reward-math learn":        "as prompt-curriculum",
+	"qwen-math learn":          "as prompt-curriculum",
 	"rnd learn":                "as oreal",
 	"webrl trains":             "as cooper",
 	"webrl truth":              "it is measured, and never paid",
@@ -641,7 +646,7 @@ type change struct {
 func (a *acting) changes(own, below []map[string]any) []change {
 	a.t.Helper()
 	var all []change
-	for _, who := range slices.Sorted(maps.Keys(a.full.Models)) { // how it differs from a copy that stays and reads what the policy reads
+	for _, who := range slices.Sorted(maps.Keys(a.full.Models)) { // which is no copy that stays and reads the policy's prompts
 		m := a.full.Models[who]
 		for _, k := range []struct{ set, back string }{{"follow", "0"}, {"renew", "0"}, {"prompt", ""}} {
 			if k.set == "follow" && m.Follow > 0 || k.set == "renew" && m.Renew > 0 || k.set == "prompt" && m.Prompt != "" {

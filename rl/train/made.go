@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -177,8 +176,12 @@ func (r *Rows) supplied(st *recipe.Stage, index int) error {
 		if why := r.lacks[source.Rows]; why != "" {
 			err = fmt.Errorf("%w; the commonest reason of the last rows that were left out: %s", err, why)
 		}
+		key := fmt.Sprintf("stage.%d.source.%d.rows", index, k)
+		if st.Trains != r.recipe.Stages[index].Trains { // it learns beside who draws, from one kind of rows
+			key = fmt.Sprintf("stage.%d.learn.%s.rows", index, st.Trains)
+		}
 		faults := r.recipe.Faults()
-		faults.Fail(fmt.Sprintf("stage.%d.source.%d.rows", index, k), "%w", hint.With(err, "relax where, or let the stage that makes the rows draw more; made/left_out/%s in metrics.jsonl counts rows that could not be read", source.Rows))
+		faults.Fail(key, "%w", hint.With(err, "relax where, or let the stage that makes the rows draw more; made/left_out/%s in metrics.jsonl counts rows that could not be read", source.Rows))
 		return faults.Err()
 	}
 	return nil

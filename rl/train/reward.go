@@ -234,8 +234,9 @@ func (d *drawer) text(a reward.Ask, c *reward.Completion) cast.Text {
 	}
 	if a.After == "thought" {
 		last := v.Spans[len(v.Spans)-1]
-		from := len(v.Last()) - len(v.IDs) + last.From // of what the policy wrote last
-		n, lead := thought(d.prompts.Pieces(t.After[from:]), c.Path.Verdict().Extracted)
+		before := len(v.IDs) - len(v.Last()) // tokens of contexts that are over
+		from, to := last.From-before, min(last.To-before, len(t.After)) // of what the policy wrote last
+		n, lead := thought(d.prompts.Pieces(t.After[from:to]), c.Path.Verdict().Extracted)
 		t.After, t.Text = t.After[:from+n], lead+t.Text
 	}
 	return t
@@ -253,7 +254,11 @@ func thought(pieces []string, answer string) (n int, lead string) {
 		at -= len(pieces[n])
 		n++
 	}
-	return n, pieces[n][:at]
+	lead = pieces[n][:at]
+	for lead != "" && n > 0 && pieces[n-1] == "" { // the tokens of its first character
+		n--
+	}
+	return n, lead
 }
 
 func mean(v []float64) float64 {

@@ -22,7 +22,7 @@ func TestThought(t *testing.T) {
 		{"12|+|7", "", 3, ""},   // there is none
 		{"", "", 1, ""},
 		{"=||é|", "é", 1, ""}, // a character of two tokens, and the end
-		{"a||éb", "b", 1 + 1, "é"},
+		{"a||éb", "b", 1, "é"}, // and with the answer
 	} {
 		if n, lead := thought(strings.Split(c.pieces, "|"), c.answer); n != c.n || lead != c.lead {
 			t.Errorf("%q of %q: %d tokens and %q, want %d and %q", c.answer, c.pieces, n, lead, c.n, c.lead)

@@ -287,6 +287,7 @@ func TestHolds(t *testing.T) {
 		{`"source":"Is this answer right?\n{completion}\nAnswer with one number"`, "Answer with one number Is this answer right?", false},
 		{`"source":"Is this answer right?\n{completion}\nAnswer with one number"`, "Is this answer right? Answer with one number", true},
 		{`"source":"{question}{completion}Grade:"`, "Grade:", false},
+		{`"source":"Is this answer right?\n{completion}"`, "Is  this\nanswer right?", true},
 		{`"source":"Is this answer right?\n{completion}","part":"</think>"`, "Is this answer right?</think>7", false},
 		{`"source":"Is this answer right?\n{completion}","part":"</think>"`, "</think>Is this answer right?", true},
 	} {

@@ -99,12 +99,13 @@ func (j *Judge) Holds(completion string) bool {
 }
 
 // tells says that a text has the pieces of the prompt's own text in it, in their order, of those with so many characters
-// at least, and a telling one among them.
+// at least, and a telling one among them. All white space is one space.
 func (j *Judge) tells(text string, least int) bool {
 	telling := false
+	text = strings.Join(strings.Fields(text), " ")
 	for _, p := range j.prompt {
-		own := strings.TrimSpace(p.text)
-		n := utf8.RuneCountInString(strings.Join(strings.Fields(own), ""))
+		words := strings.Fields(p.text)
+		own, n := strings.Join(words, " "), utf8.RuneCountInString(strings.Join(words, ""))
 		if n < least {
 			continue
 		}

@@ -198,6 +198,7 @@ func (d *Decoder) Attach(cfg hf.AdapterConfig) error {
 func (d *Decoder) Share() *Decoder {
 	other := *d
 	other.Layout, other.Adapter, other.borrowed = NewLayout(d.config, d.Layout.MaxBinding), nil, true
+	other.changes = new(atomic.Uint64) // updates of the adapter of d change nothing here
 	return &other
 }
 
