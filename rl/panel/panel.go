@@ -143,7 +143,7 @@ type sheet struct {
 	places map[[sha256.Size]byte]int
 	sums   [][sha256.Size]byte
 	texts  map[[sha256.Size]byte]string // of the questions that are written
-	said   []spoken // to the questions that were asked already, the first ones
+	said   []spoken                     // to the questions that were asked already, the first ones
 
 	refused map[[sha256.Size]byte]string // why questions are not taken
 }

@@ -38,19 +38,19 @@ var setByTest = []string{
 }
 
 const (
-	noRatio    = "one update of a rollout has the ratio 1: the clipped ratio has the gradient of the log-prob"
-	rareRatio  = "it guards against a ratio beyond 3, and none comes, in the recipe's own run either"
-	allBelow   = "no advantage is above 0"
-	groupsOf4  = "the rates of groups of 4 are multiples of a quarter"
-	oneToken   = "an answer of the test's task is one token, which has no beginning to give"
-	imitated   = "a step of imitation at the test's rate leaves no group with a signal"
-	noWords    = "the tiny model writes no words: rewards are equal"
-	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
-	noPair     = "a group without a pair has no loss in any case"
-	unwritten  = "no step here makes such a row"
-	generates  = "the generator alone learns by it, and writes no problem here"
+	noRatio       = "one update of a rollout has the ratio 1: the clipped ratio has the gradient of the log-prob"
+	rareRatio     = "it guards against a ratio beyond 3, and none comes, in the recipe's own run either"
+	allBelow      = "no advantage is above 0"
+	groupsOf4     = "the rates of groups of 4 are multiples of a quarter"
+	oneToken      = "an answer of the test's task is one token, which has no beginning to give"
+	imitated      = "a step of imitation at the test's rate leaves no group with a signal"
+	noWords       = "the tiny model writes no words: rewards are equal"
+	noneSolved    = "two steps solve none of the hardest problems: no advantage differs from 0"
+	noPair        = "a group without a pair has no loss in any case"
+	unwritten     = "no step here makes such a row"
+	generates     = "the generator alone learns by it, and writes no problem here"
 	measuredAlone = "the metrics alone read it"
-	stands     = "its learning rate is 0 while the preference model learns"
+	stands        = "its learning rate is 0 while the preference model learns"
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at

@@ -234,7 +234,7 @@ func (d *drawer) text(a reward.Ask, c *reward.Completion) cast.Text {
 	}
 	if a.After == "thought" {
 		last := v.Spans[len(v.Spans)-1]
-		before := len(v.IDs) - len(v.Last()) // tokens of contexts that are over
+		before := len(v.IDs) - len(v.Last())                            // tokens of contexts that are over
 		from, to := last.From-before, min(last.To-before, len(t.After)) // of what the policy wrote last
 		n, lead := thought(d.prompts.Pieces(t.After[from:to]), c.Path.Verdict().Extracted)
 		t.After, t.Text = t.After[:from+n], lead+t.Text

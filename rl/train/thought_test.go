@@ -14,14 +14,14 @@ func TestThought(t *testing.T) {
 		lead           string
 	}{
 		{"12|+|7|=|19", "19", 4, ""},
-		{"11|=|11", "11", 2, ""},              // the last one
+		{"11|=|11", "11", 2, ""},               // the last one
 		{"the answer| is| 11|.", "11", 2, " "}, // with its space
 		{"say| \"x\"", "x", 1, " \""},
 		{"11", "11", 0, ""},
 		{"12|+|7", "19", 3, ""}, // it stands nowhere
 		{"12|+|7", "", 3, ""},   // there is none
 		{"", "", 1, ""},
-		{"=||é|", "é", 1, ""}, // a character of two tokens, and the end
+		{"=||é|", "é", 1, ""},  // a character of two tokens, and the end
 		{"a||éb", "b", 1, "é"}, // and with the answer
 	} {
 		if n, lead := thought(strings.Split(c.pieces, "|"), c.answer); n != c.n || lead != c.lead {
