@@ -193,7 +193,7 @@ func TestQuoted(t *testing.T) {
 		if shows == "group" {
 			read, answer = `"Best: ([0-9 ]+)"`, "Best: 2 1"
 		}
-		held := telling + " 42"
+		held := telling + " It is 42"
 		f.writes = func(question string, _ int) judge.Said {
 			said := judge.Said{Text: answer, Tokens: 3, Ended: true}
 			if strings.Contains(question, held) { // as a judge with reasoning does

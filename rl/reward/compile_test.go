@@ -244,7 +244,7 @@ func TestAsked(t *testing.T) {
 	for text, want := range map[string]string{
 		"score_of(task, prompt, ref)":              "score_of(text, after, model) takes a text in quotes, or a fact that is text, as text",
 		"score_of(row.answer, prompt, judge)":      "takes one of the names policy, ref, ema as model",
-		"score_of(row.answer, end, ref)":           "takes one of the names prompt, completion as after",
+		"score_of(row.answer, end, ref)":           "takes one of the names prompt, completion, thought as after",
 		"score_of(row.answer)":                     "score_of has 1 argument; accepted: score_of(text, after, model)",
 		"group_mean(score_of(row.answer, prompt))": "score_of has 2 arguments",
 	} {
