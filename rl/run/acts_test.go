@@ -175,14 +175,14 @@ var staysPut = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "socratic-zero": 32, "coderl-plus": 32, "libra": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32}
+var manyPrompts = map[string]int{"empo": 32, "b-star": 24, "cr-planner": 48, "laser-d": 32, "think-rm": 32, "sws": 32, "clpo": 96, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "socratic-zero": 32, "coderl-plus": 32, "libra": 32, "agent-rlvr": 32, "prorag": 32, "reinforced-ir": 32, "routerag": 32, "cures": 32, "oorl": 32, "synlogic": 32}
 
 // moreSteps are those of recipes whose parts wait for what earlier steps leave.
 var moreSteps = map[string]int{"trapo": 8, "b-star": 20, "rlpr": 12, "drpo": 24, "co-reward": 3, "gain-rl": 24, "laser-d": 4}
 
 // longImitation are the steps of imitation of recipes whose parts wait for what the policy writes: the first ones, at
 // the test's rate, undo what the start knows.
-var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "libra": 120, "router-r1": 60, "critique-coder": 120, "socratic-zero": 200}
+var longImitation = map[string]int{"int": 40, "critique-rl": 60, "clpo": 40, "rlot": 60, "think-rm": 120, "libra": 120, "rusca": 120, "router-r1": 60, "critique-coder": 120, "socratic-zero": 200}
 
 // stubs are verifiers in place of those that read what the tiny model never writes.
 var stubs = map[string]string{
@@ -209,7 +209,7 @@ var easyOnes = map[string]struct{ from, task string }{
 	"coderl-plus":       {"mixture-tiny", `task={name = "mixture", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 16, settings = {of = "program max_factor=9 max_total=12 careless=0.5; trace max_factor=4 max_total=12 careless=0.2"}}`},
 	"program":           {"autotriton", `task={name = "program", eval_problems = 1, eval_samples = 1, settings = {max_factor = 4, max_total = 12, careless = 0.5}}`},
 	"llm-proxy-reward":  {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {numbers = 2, max_number = 22, max_total = 45, aimed = 0}}`},
-	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4}}`},
+	"rewrite":           {"convsearch-r1", `task={name = "rewrite", eval_problems = 1, eval_samples = 1, settings = {things = 8, relations = 3, noise = 8, talk = 1, aimed = 0.4, thought = true}}`},
 	"thinktuning":       {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 20, settings = {terms = 3, max_number = 2, max_total = 4, careless = 0.3}}`},
 	"master-rm":         {"chain-sum-tiny", `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 10, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`},
 	"int":               {"countdown-tiny", `task={name = "countdown", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 40, settings = {numbers = 3, max_number = 4, max_total = 7, aimed = 0.5}}`},
@@ -583,7 +583,8 @@ func (a *acting) course(other []string, sets ...string) []string {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if other != nil && errors.Is(err, train.ErrNotScored) { // by a judge that a change has left untaught
+			// By a judge that a change has left untaught, or for want of rows that it would have written.
+			if other != nil && (errors.Is(err, train.ErrNotScored) || errors.Is(err, recipe.ErrInvalid)) {
 				return append(course, err.Error())
 			}
 			must(a.t, err)

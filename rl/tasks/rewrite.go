@@ -27,9 +27,10 @@ same of other things of the conversation, and something else about this one. One
 chosen by the CRC-32 of the question: another question with the same documents is another problem, and one with
 other documents is not.
 
-With thought an answer begins with what the last question is about, as it is said and as it is meant, and a colon:
+With thought an answer begins with what the last question is about, as it is said, a dot, what that stands for, and
+a colon:
 
-    7 k 12 . i m:   i 12:12 m
+    7 k 12 . i m:   i.12:12 m
 
 The query is what follows the last colon, or the whole completion if it has none. What stands before it is not checked.
 
@@ -179,7 +180,7 @@ func (w *rewrite) Demonstration(r *random.Rand, row verify.Problem) (string, err
 	}
 	text := thing + " " + relation
 	if w.Thought {
-		text = aboutWhat(row) + " " + thing + ":" + text
+		text = aboutWhat(row) + "." + thing + ":" + text
 	}
 	return text, nil
 }
@@ -193,7 +194,7 @@ func aboutWhat(row verify.Problem) string {
 var (
 	numerals = regexp.MustCompile(`[0-9]+`)
 	query    = regexp.MustCompile(`^[0-9]+ ?[` + relationNames + `]$`)
-	thought  = regexp.MustCompile(`^([0-9]+|[` + forAnswer + forSubject + `]) [0-9]+$`)
+	thought  = regexp.MustCompile(`^([0-9]+|[` + forAnswer + forSubject + `])\.[0-9]+$`)
 )
 
 // Valid implements [Demonstrator]: a thing and a relation, after a thought where the setting asks for one.
@@ -216,7 +217,7 @@ func (w *rewrite) PromptTokens() int { return w.library().PromptTokens() }
 // CompletionTokens implements [Demonstrator].
 func (w *rewrite) CompletionTokens() int {
 	if w.Thought {
-		return len("i 7:7 k")
+		return len("i.7:7 k")
 	}
 	return len("7 k")
 }
@@ -225,7 +226,7 @@ func (w *rewrite) instruction() string {
 	text := `Write the query by which a search finds the document that answers the last question of a conversation, and nothing else. A document is a thing, a relation and another thing, such as "12 m 80": the m of 12 is 80. ` +
 		`In "7 k 12 . i m:" the k of 7 was answered with 12, and i is what was answered last, so the query is 12 m; s is what was asked about last. The search does not know the conversation.`
 	if w.Thought {
-		text = strings.Replace(text, ", and nothing else.", ". Say first what the question is about and what that stands for, then a colon and the query, as in i 12:12 m.", 1)
+		text = strings.Replace(text, ", and nothing else.", ". Say first what the question is about, a dot and what that stands for, then a colon and the query, as in i.12:12 m.", 1)
 	}
 	return text
 }

@@ -38,13 +38,13 @@ func TestRewrite(t *testing.T) {
 			} else if found {
 				// The words of the last question, and the thing that is asked for.
 				question := strings.Fields(row.Question)
-				if about, meant, _ := strings.Cut(before, " "); about != question[len(question)-2] || !strings.HasPrefix(after, meant+" ") {
+				if about, meant, _ := strings.Cut(before, "."); about != question[len(question)-2] || !strings.HasPrefix(after, meant+" ") {
 					t.Fatalf("%s %q", row.Question, text)
 				}
-				if w.Valid(row, after, true) || w.Valid(row, before+":", true) || w.Valid(row, "k 7:"+after, true) || w.Verify(row, before+":", true).Verdict != verify.Wrong {
+				if w.Valid(row, after, true) || w.Valid(row, before+":", true) || w.Valid(row, "k.7:"+after, true) || w.Verify(row, before+":", true).Verdict != verify.Wrong {
 					t.Fatalf("part of %q is a whole answer", text)
 				}
-				if w.Verify(row, text, true).Verdict != w.Verify(row, "s 1:"+after, true).Verdict {
+				if w.Verify(row, text, true).Verdict != w.Verify(row, "s.1:"+after, true).Verdict {
 					t.Fatalf("%q: the thought is judged", text)
 				}
 				text = after
