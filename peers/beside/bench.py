@@ -53,8 +53,7 @@ LLAMA = "llama.cpp"  # which has no bars
 
 
 def broken(why):
-    print(f"peers/bench: error: {why}; nothing was compared", file=sys.stderr)
-    sys.exit(3)
+    raise codes.Broken(why)
 
 
 class Side:
@@ -73,7 +72,7 @@ class Side:
             self.ended, self.kib = time.time(), usage.ru_maxrss
             out.seek(0), err.seek(0)
             if child.returncode != 0:
-                broken(f"{' '.join(self.command)} ended with {child.returncode}: {err.read().decode(errors='replace')[-800:]}")
+                broken(f"{' '.join(self.command)} ended with {child.returncode}: {codes.last(err.read().decode(errors='replace'))}")
             return out.read().decode()
 
 
@@ -208,7 +207,7 @@ def cases(rlzero, run, wanted, scratch, named):
 def command(*args):
     done = subprocess.run([str(a) for a in args], cwd=ROOT / "peers", capture_output=True, text=True)
     if done.returncode != 0:
-        broken(f"{' '.join(map(str, args))} ended with {done.returncode}: {done.stderr[-400:]}")
+        broken(f"{' '.join(map(str, args))} ended with {done.returncode}: {codes.last(done.stderr)}")
 
 
 def steps(rlzero, scratch, recipe, *sets):
@@ -247,7 +246,7 @@ def trained(rlzero, scratch):
     print("training countdown-tiny for its checkpoints", flush=True)
     done = subprocess.run([rlzero, "train", "countdown-tiny", "--run", folder, "--set", "stage.warm-up.checkpoint_every=0", "--set", "stage.rl.checkpoint_every=10", "--set", "checkpoint.keep=1000"], capture_output=True, text=True)
     if done.returncode != 0:
-        broken(f"countdown-tiny was not trained: {done.stderr[-400:]}")
+        broken(f"countdown-tiny was not trained: {codes.last(done.stderr)}")
     return folder
 
 
@@ -320,7 +319,7 @@ def main():
         rlzero = Path(scratch) / "rlzero"
         built = subprocess.run(["go", "build", "-o", rlzero, "."], cwd=ROOT, capture_output=True, text=True)
         if built.returncode != 0:
-            broken(f"rlzero does not build: {built.stderr[-400:]}")
+            broken(f"rlzero does not build: {codes.last(built.stderr)}")
         release = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]

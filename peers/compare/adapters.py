@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import warnings
 
+import codes
+
 from . import gotest
 
 ENDS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -52,7 +54,7 @@ class Area:
         self.rlzero = scratch / "rlzero"
         made = subprocess.run(["go", "build", "-o", self.rlzero, "."], cwd=gotest.ROOT, capture_output=True, text=True)
         if made.returncode != 0:
-            gotest.broken("rlzero does not build", made.stderr)
+            raise codes.Broken(f"rlzero does not build: {codes.last(made.stderr)}")
         self.bases = sorted((p.parent for folder in (gotest.ROOT / "testdata" / "models", gotest.FIXTURES / "models") if folder.is_dir()
                              for p in folder.glob("*/expected.json") if plain_rope(p.parent)), key=lambda p: p.name)
 
