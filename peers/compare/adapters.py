@@ -82,8 +82,11 @@ class Area:
         refused = rng.sample(REFUSED, min(len(REFUSED), max(1, count // 2)))
         for i, (options, names) in enumerate(refused):
             case.refused(rng, options, names, folder / "models_bad" / f"r{i}", left_out)
+        compared = collections.Counter()
         for program, package, wanted, sets in ((self.model, "model", "^TestParity$/^full$|^TestMerge$", True), (self.hf, "model/hf", "^TestModelsBad$/^full$", False)):
             said, failed = gotest.run(program, package, wanted, folder)
+            compared["adapters"] += gotest.ran(said, r"TestParity/full/.*_with_(a\d+)")
+            compared["adapters, refused"] += gotest.reported(said, "models_bad")[0]
             for test in failed:
                 if sets and not any(other.startswith(test + "/") for other in failed):
                     name = test.rsplit("/", 1)[1]
@@ -91,7 +94,7 @@ class Area:
                     differ.append((f"adapters/{test}", said[test][:2] + ([shown(one)] if one.is_dir() else [])))
             if not sets:
                 differ += [(f"adapters/refused: {line[:80]}", [line]) for line in said[wanted.strip("^$").split("$")[0] + "/full"] if ": must " in line or "error:" in line]
-        return {"adapters": made, "adapters, refused": len(list((folder / "models_bad").glob("*/expect.json")))}, differ, left_out
+        return compared, differ, left_out
 
 
 def quiet():

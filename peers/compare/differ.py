@@ -10,7 +10,8 @@
 
 A seed gives the same cases on every machine with the locked versions. --plant shows that a
 difference is found: it changes one thing in what the others return. --plants tries all of them, and
-ends with 1 if one is not found.
+ends with 1 if one is not found. What needs a package or program that is not here is left out, with the
+reason.
 """
 
 import argparse
@@ -39,8 +40,10 @@ def main():
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     if args.plants:
-        missed = [plant for plant in PLANTS if not found(args, plant)]
-        sys.exit(1 if missed else 0)
+        tried = [found(args, plant) for plant in PLANTS]
+        if tried.count(None) == len(tried):
+            raise codes.Broken("no mistake could be planted")
+        sys.exit(1 if False in tried else 0)
     started = time.monotonic()
     totals, left_out, differ = compared(args, args.areas, args.plant)
     report(args, totals, left_out, differ, time.monotonic() - started)
@@ -60,15 +63,23 @@ def compared(args, names, plant):
             for name, area in areas.items():
                 folder = Path(args.out or scratch) / f"{plant or ''}part{part}-{name}"
                 made, found, outside = area.round(args.seed, part, max(1, min(PART, left) * AREAS[name] // share), folder, plant)
+                if not sum(made.values()):
+                    raise codes.Broken(f"no configuration of {name} was compared" + "".join(f": {line}" for _, said in found[:1] for line in said[-1:]))
                 totals.update(made)
                 differ += found
                 left_out.update(outside)
+    if not totals:
+        raise codes.Broken(f"no configuration was compared within {args.seconds:g} s")
     return totals, left_out, differ
 
 
 def found(args, plant):
-    """Whether a planted mistake is found in its area."""
-    totals, _, differ = compared(args, [PLANTS[plant]], plant)
+    """Whether a planted mistake is found in its area; None: it cannot be planted here."""
+    try:
+        totals, _, differ = compared(args, [PLANTS[plant]], plant)
+    except gotest.Missing as reason:
+        print(f"{plant} is left out: {reason}", flush=True)
+        return None
     print(f"{plant}: {len(differ)} of {totals.total()} configurations differ{'' if differ else ': NOT FOUND'}", flush=True)
     return bool(differ)
 
@@ -95,7 +106,7 @@ def opened(names, scratch):
         except gotest.Missing as reason:
             print(f"{name} is left out: {reason}", file=sys.stderr)
     if not areas:
-        sys.exit(3)
+        raise gotest.Missing(f"nothing is here to compare {' or '.join(names)} with")
     return areas
 
 

@@ -53,6 +53,8 @@ def run(program, package, wanted, folder):
             whole[test] += event["Output"]
         if event["Action"] == "fail" and test:
             failed.append(test)
+        if event["Action"] == "skip":
+            whole.pop(test, None)
     lines = {test: [line.rstrip() for line in text.splitlines() if not line.strip().startswith(("===", "---"))] for test, text in whole.items()}
     return collections.defaultdict(list, {test: [re.sub(r"^\s*\w+\.go:\d+: ", "", line) for line in said] for test, said in lines.items()}), failed
 
@@ -60,5 +62,11 @@ def run(program, package, wanted, folder):
 def reported(said, name):
     """How many cases of a set were compared and how many of them differ, as fixtures.Report says."""
     text = "\n".join(line for lines in said.values() for line in lines)
-    compared = sum(int(n) for n in re.findall(rf"fixtures: {name}: (\d+) cases, \d+ matched", text))
+    compared = sum(int(n) - int(out) for n, out in re.findall(rf"fixtures: {name}: (\d+) cases, \d+ matched, (\d+) out of scope", text))
     return compared, sum(int(n) for n in re.findall(rf"fixtures: {name}: (\d+) cases differ", text))
+
+
+def ran(said, cases):
+    """How many cases were compared, where each is a test of its own: cases matches its whole name, its first group what tells
+    it from others."""
+    return len({case[1] for test in said if (case := re.fullmatch(cases, test))})
