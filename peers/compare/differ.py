@@ -30,8 +30,8 @@ from . import gotest
 AREAS = {"losses": 58, "adapters": 2, "texts": 37, "weights": 2, "gguf": 1}
 PART = 500  # configurations of one round
 PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "trl-dpo": "losses", "trl-kto": "losses", "trl-reward": "losses",
-          "trl-advantages": "losses", "verl-advantage": "losses", "verl-correction": "losses", "tensor-scale": "adapters", "template-id": "texts",
-          "template-text": "texts", "merge-scale": "weights"}
+          "trl-rloo": "losses", "trl-gmpo": "losses", "trl-cpo": "losses", "trl-orpo": "losses", "trl-advantages": "losses", "verl-advantage": "losses",
+          "verl-correction": "losses", "tensor-scale": "adapters", "template-id": "texts", "template-text": "texts", "merge-scale": "weights", "gguf-scale": "gguf"}
 
 
 def main():

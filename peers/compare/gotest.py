@@ -37,9 +37,10 @@ def build(package, scratch):
     return program
 
 
-def run(program, package, wanted, folder):
-    """What the wanted tests say over a folder of cases, by test, and which of them failed."""
-    tests = subprocess.Popen([program, f"-test.run={wanted}", "-test.v=test2json"], cwd=ROOT / package, text=True,
+def run(program, package, wanted, folder, root=ROOT):
+    """What the wanted tests say over a folder of cases, by test, and which of them failed. root is the tree that they look for
+    other files in."""
+    tests = subprocess.Popen([program, f"-test.run={wanted}", "-test.v=test2json"], cwd=root / package, text=True,
                              env={**os.environ, "RLZERO_FIXTURES": str(folder.resolve()), "CI": "true"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     events = subprocess.run(["go", "tool", "test2json"], stdin=tests.stdout, capture_output=True, text=True).stdout
     if tests.wait() == 2:  # rlzero panics
