@@ -294,20 +294,28 @@ def page(table):
     lines = ["# Benchmarks", "",
              "The same work by rlzero and by others, in turns on one machine, each a process of its own on two processors. A ratio is the",
              "time of rlzero to that of the other: below 1, rlzero takes less. `low` and `high` are the least and the greatest ratio of a",
-             "round, and `again` is a second measurement (`peers/bench --again --write`). Memory is the ratio of the most resident bytes of the two",
+             "round, and `again` is a second measurement on the same machine (`peers/bench --again --write`): the two agree if their ranges",
+             "have something in common, and are apart if not. Memory is the ratio of the most resident bytes of the two",
              "processes, with both in MiB; its bar is 0.7, but for llama.cpp, which has none. `make peers`, then `peers/bench --write`, measure",
-             "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`.", "",
+             "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`; below the table are",
+             "the commands of those that were measured together.", "",
              "| case | against | rlzero | other | unit | ratio | low to high | rounds | again | bar | memory |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in table:
         missed = row["bar"] and float(row["ratio"]) > float(row["bar"])
         bar = f"{row['bar']}{', missed' if missed else ''}" if row["bar"] else "–"
         memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR and row['against'] != LLAMA else ''}" + (f" ({row['mib']} / {row['mib_other']})" if row["mib"] else "")
-        again = f"{row['again']} ({row['again_low']} to {row['again_high']}; {row['again_rounds']} round{'s' * (row['again_rounds'] != '1')})" if row["again"] else "–"
+        again = "–"
+        if row["again"]:
+            again = f"{row['again']} ({row['again_low']} to {row['again_high']}; {row['again_rounds']} round{'s' * (row['again_rounds'] != '1')})"
+            again += ", apart" if disjoint(row["low"], row["high"], row["again_low"], row["again_high"]) else ""
         lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {again} | {bar} | {memory} |")
     made = {}  # the cases that were measured together
     for row in table:
-        made.setdefault((row["date"], row["machine"], row["device"], row["release"], row["versions"]), []).append(row["case"])
-    lines += [""] + [f"- {', '.join(names)}: {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for (day, where, device, release, versions), names in made.items()]
+        made.setdefault((row["date"], row["machine"], row["device"], row["release"], row["versions"]), []).append(row)
+    lines.append("")
+    for (day, where, device, release, versions), own in made.items():
+        call = " ".join(["peers/bench", *(f"--case {k}" for k in dict.fromkeys(map(kind, own)))])
+        lines.append(f"- {', '.join(row['case'] for row in own)}: `{call}`, {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}")
     again = {}
     for row in table:
         if row["again"]:
@@ -352,22 +360,28 @@ def main():
             sys.exit(1)
 
 
+def disjoint(low, high, other_low, other_high):
+    """Whether the ranges of two measurements have nothing in common."""
+    return float(low) > float(other_high) or float(high) < float(other_low)
+
+
 def apart(row, before):
     """Whether two measurements of a case are further from each other than their spreads, and says so."""
     if before is None:
         print(f"{row['case']}: the table has no line to hold it against")
         return False
-    no = float(row["low"]) > float(before["high"]) or float(row["high"]) < float(before["low"])
+    no = disjoint(row["low"], row["high"], before["low"], before["high"])
     print(f"{row['case']}: {row['ratio']} ({row['low']} to {row['high']}), before {before['ratio']} ({before['low']} to {before['high']}): {'apart' if no else 'agrees'}")
     return no
 
 
 def beside(row, before):
-    """The line of a case with a second measurement in it; row, if it has none."""
+    """The line of a case with a second measurement in it, but not in place of one of more rounds; row, if it has none."""
     if not before:
         return row
-    again = {"again": row["ratio"]} | {f"again_{k}": row[k] for k in ("low", "high", "rounds", "release", "date")}
-    return before | {k: row[k] for k in ("mib", "mib_other")} | again
+    if int(before["again_rounds"] or 0) > row["rounds"]:
+        return before
+    return before | {"again": row["ratio"]} | {f"again_{k}": row[k] for k in ("low", "high", "rounds", "release", "date")}
 
 
 def put(row):
@@ -377,7 +391,7 @@ def put(row):
     if row["case"] in order and int(table[order.index(row["case"])]["rounds"]) > int(row["rounds"]):
         return
     at = order.index(row["case"]) if row["case"] in order else len(order)
-    table[at:at + 1] = [{k: row.get(k, "") for k in COLUMNS}]
+    table[at:at + 1] = [{k: str(row.get(k, "")) for k in COLUMNS}]
     write(table)
 
 
