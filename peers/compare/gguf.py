@@ -109,7 +109,7 @@ def config(rng):
     elif family in ("Llama", "Qwen2", "Qwen3") and rng.random() < 0.3:
         theta |= {"rope_type": "linear", "factor": rng.choice([2.0, 4.0])}
     if family == "Qwen2":
-        sizes["hidden_size"] = heads * dim  # llama.cpp loads no other
+        sizes["hidden_size"] = heads * dim  # llama.cpp v0.5.0 loads no other ("has wrong shape")
     if family == "Mistral":
         sizes["sliding_window"] = None
     if family == "Gemma3Text":
