@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/seq"
@@ -19,18 +20,24 @@ const headsDir = "hf/testdata/heads" // made by peers/golden/heads.py
 // TestHeads: what heads of all four kinds say of every token is what transformers says in float64, within
 // 16 times the error of its own float32 run (the rule of the bounds of the model fixtures), in every
 // family that has the kind, and so is what transformers reads of padded sequences; and the same to the bit
-// in a batch with others, of the last token alone, and in any order.
+// in a batch with others, of the last token alone, and in any order. Those of another seed, where
+// $RLZERO_FIXTURES has them, are read too.
 func TestHeads(t *testing.T) {
+	committed := glob(t, headsDir, "*/expected.json")
+	if len(committed) != 18 {
+		t.Fatalf("%d folders", len(committed))
+	}
+	var more []string
+	if aside := os.Getenv(fixtures.Env); aside != "" {
+		more = glob(t, aside, "heads/*/expected.json")
+	}
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		entries, err := os.ReadDir(headsDir)
-		if err != nil || len(entries) != 18 {
-			t.Fatalf("%d folders (%v)", len(entries), err)
-		}
-		for _, e := range entries {
-			if gputest.Slow(dev) && e.Name() != "qwen2_process" {
+		for _, file := range slices.Concat(committed, more) {
+			dir := filepath.Dir(file)
+			if gputest.Slow(dev) && filepath.Base(dir) != "qwen2_process" {
 				continue
 			}
-			t.Run(e.Name(), func(t *testing.T) { heads(t, dev, filepath.Join(headsDir, e.Name())) })
+			t.Run(filepath.Base(dir), func(t *testing.T) { heads(t, dev, dir) })
 		}
 	})
 }

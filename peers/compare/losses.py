@@ -3,9 +3,9 @@ tests of rl/algo, which map their options to rlzero's text."""
 
 import collections
 import contextlib
-import importlib
 import random
 import re
+import sys
 
 from . import gotest
 
@@ -17,14 +17,18 @@ SOURCES = {
 }
 
 
+def verl(module):
+    from golden import verl_stand_ins  # noqa: F401: what verl imports on the way
+    return gotest.imported(f"verl.trainer.ppo.{module}")
+
+
 def plant_trl():
     from trl import GRPOTrainer
     return GRPOTrainer, "get_gamma_weights", staticmethod(lambda *a, was=GRPOTrainer.get_gamma_weights, **k: 1.01 * was(*a, **k))
 
 
 def plant_verl():
-    from golden import verl_stand_ins  # noqa: F401: what verl imports on the way
-    from verl.trainer.ppo import core_algos
+    core_algos = verl("core_algos")
     return core_algos, "agg_loss", lambda *a, was=core_algos.agg_loss, **k: 1.01 * was(*a, **k)
 
 
@@ -33,11 +37,10 @@ def plant_mask():
     return GRPOTrainer, "get_off_policy_mask", staticmethod(lambda *a, was=GRPOTrainer.get_off_policy_mask, **k: was(*a, **k) * 1.01)
 
 
-def more(owner, attribute):
+def more(owner, attribute, module="trl"):
     """A loss of a trainer of TRL, or the first of several results, is multiplied."""
     def plant():
-        import trl
-        of = getattr(trl, owner)
+        of = getattr(gotest.imported(module), owner)
         was = getattr(of, attribute)
 
         def wrong(*args, **kwargs):
@@ -58,15 +61,13 @@ def plant_advantages():
 
 
 def plant_estimator():
-    from golden import verl_stand_ins  # noqa: F401
-    from verl.trainer.ppo import core_algos
+    core_algos = verl("core_algos")
     first = lambda estimator: lambda *a, **k: (1.01 * estimator(*a, **k)[0], None)
     return core_algos, "ADV_ESTIMATOR_REGISTRY", {name: first(estimator) for name, estimator in core_algos.ADV_ESTIMATOR_REGISTRY.items()}
 
 
 def plant_correction():
-    from golden import verl_stand_ins  # noqa: F401
-    from verl.trainer.ppo import rollout_corr_helper
+    rollout_corr_helper = verl("rollout_corr_helper")
     was = rollout_corr_helper.compute_rollout_correction_weights
 
     def wrong(*args, **kwargs):
@@ -78,6 +79,8 @@ def plant_correction():
 PLANTS = {
     "trl-vespo-weight": plant_trl, "verl-sum": plant_verl, "trl-off-policy-mask": plant_mask, "trl-dpo": more("DPOTrainer", "_compute_loss"),
     "trl-kto": more("KTOTrainer", "_compute_loss"), "trl-reward": more("RewardTrainer", "compute_loss"), "trl-advantages": plant_advantages,
+    "trl-rloo": more("RLOOTrainer", "_compute_loss"), "trl-gmpo": more("GMPOTrainer", "_compute_loss", "trl.experimental.gmpo"),
+    "trl-cpo": more("CPOTrainer", "cpo_loss", "trl.experimental.cpo"), "trl-orpo": more("ORPOTrainer", "odds_ratio_loss", "trl.experimental.orpo"),
     "verl-advantage": plant_estimator, "verl-correction": plant_correction,
 }
 
@@ -99,6 +102,14 @@ def planted(name):
 
 class Area:
     def __init__(self, scratch):
+        self.modules = {}
+        for name in SOURCES:
+            try:
+                self.modules[name] = gotest.imported(f"golden.{name}")
+            except gotest.Missing as reason:
+                print(f"{name} is left out: {reason}", file=sys.stderr)
+        if not self.modules:
+            raise gotest.Missing("none of the trainers is here")
         self.program = gotest.build("rl/algo", scratch)
 
     def round(self, seed, part, count, folder, plant):
@@ -106,22 +117,24 @@ class Area:
         (folder / "losses").mkdir(parents=True)
         left_out = collections.Counter()
         with planted(plant):
-            made = {name: write(name, seed, part, count * share // 100 + 1, folder, left_out) for name, (share, _) in SOURCES.items()}
-        wanted = "|".join(test for _, test in SOURCES.values())
+            for name, module in self.modules.items():
+                write(module, name, seed, part, count * SOURCES[name][0] // 100 + 1, folder, left_out)
+        wanted = "|".join(SOURCES[name][1] for name in self.modules)
         said, failed = gotest.run(self.program, "rl/algo", f"^TestFormulas({wanted})$/^full$", folder)
         for lines in said.values():
             for line in lines:
                 if reason := re.search(r"out of scope: (\d+): (.*)", line):
                     left_out[reason[2]] += int(reason[1])
-        return made, [(test.split("/", 2)[2], said[test]) for test in failed if test.count("/") >= 3], left_out
+        made = {name: gotest.reported(said, f"losses/{module.FILE}")[0] for name, module in self.modules.items()}
+        differ = [(test.split("/full/")[-1], said[test]) for test in failed if not any(other.startswith(test + "/") for other in failed)]
+        return made, differ, left_out
 
 
-def write(name, seed, part, count, folder, left_out):
-    """Makes cases and returns how many."""
+def write(module, name, seed, part, count, folder, left_out):
+    """Makes so many cases."""
     import torch
 
     from golden import files
-    module = importlib.import_module(f"golden.{name}")
     rng, cases = random.Random(f"{seed}/{part}/{name}"), []
     torch.manual_seed(rng.getrandbits(60))  # verl draws an order
     while len(cases) < count:
@@ -130,4 +143,3 @@ def write(name, seed, part, count, folder, left_out):
         except files.NotComparable as reason:
             left_out[f"{name}: {reason}"] += 1
     files.write(folder / "losses" / f"{module.FILE}.json", module.FILE, cases, getattr(module, "DEFAULTS", None), getattr(module, "TOLERANCE", None))
-    return len(cases)

@@ -22,7 +22,7 @@ VOCABULARY = 800  # tokens of one that is trained here
 
 class Area:
     def __init__(self, scratch):
-        import trl
+        trl = gotest.imported("trl")
         self.templates, self.text = gotest.build("model/text/template", scratch), gotest.build("model/text", scratch)
         folders = [Path(trl.__file__).parent / "chat_templates", gotest.FIXTURES / "chat_templates" / "templates"]
         self.sources = {p.stem: p.read_text() for folder in folders if folder.is_dir() for p in sorted(folder.glob("*.jinja"))}

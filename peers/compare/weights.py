@@ -10,12 +10,13 @@ from . import gotest
 
 FAMILIES = ["LlamaConfig", "Qwen2Config", "Qwen3Config"]
 EACH = 6  # merges of one set of models
-LINE = 0.9995  # of the cosine: above it mergekit takes the line (merge_methods/slerp.py, dot_threshold)
+LINE = 0.9995  # of the cosine: above it mergekit takes the line (merge_methods/slerp.py, line 24)
 APART = 2**-20  # share of a magnitude or sum below which float32 may order two changes otherwise
 
 
 class Area:
     def __init__(self, scratch):
+        gotest.imported("mergekit")
         self.test = gotest.build("rl/weights", scratch)
 
     def round(self, seed, part, count, folder, plant):
@@ -28,7 +29,7 @@ class Area:
             scale_one(rng, folder / "merges" / "s0")
         said, failed = gotest.run(self.test, "rl/weights", "^TestMergekit$", folder)
         differ = [(f"weights/{test}", said[test][:2]) for test in failed if not any(other.startswith(test + "/") for other in failed)]
-        return {"weights": made}, differ, left_out
+        return {"weights": gotest.ran(said, r"TestMergekit/(s\d+/m\d+)")}, differ, left_out
 
     def set(self, rng, folder, count, left_out):
         import transformers
@@ -89,7 +90,7 @@ def unsure(m, tensors):
     if method == "slerp":
         a, b = (tensors[name] for name in m.about["arc"])
         if any(abs(torch.cosine_similarity(a[k].flatten().double(), b[k].flatten().double(), 0).item()) > LINE - 1e-4 for k in a):
-            return f"mergekit takes the line above a cosine of {LINE} (merge_methods/slerp.py, dot_threshold)"
+            return f"mergekit 0.1.5 takes the line above a cosine of {LINE} (merge_methods/slerp.py:64)"
     if method == "ties":
         share = m.text["models"][0]["parameters"]["density"]
         for k, base in tensors["base"].items():
@@ -98,7 +99,7 @@ def unsure(m, tensors):
                 change = (tensors[model["model"]][k].double() - base.double()).flatten()
                 order, n = change.abs().sort(descending=True).values, max(1, int(share * change.numel()))
                 if n < len(order) and order[n - 1] - order[n] <= APART * order[n - 1]:
-                    return "of equal changes at the share's edge mergekit keeps as many as fit, in the order of a sort (sparsify.py, magnitude)"
+                    return "of equal changes at the share's edge mergekit 0.1.5 keeps as many as fit, in the order of a sort (sparsify.py:74)"
                 kept.append(torch.where(change.abs() >= order[n - 1], change, 0))
             kept = torch.stack(kept)
             if ((kept.sum(0).abs() <= APART * kept.abs().sum(0)) & (kept.abs().sum(0) > 0)).any():

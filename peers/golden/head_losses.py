@@ -10,6 +10,7 @@ recipe/prime/prime_core_algos.py of github.com/volcengine/verl at 246cac4ca6b0e3
 """
 
 import ast
+import functools
 import random
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
@@ -98,11 +99,13 @@ def definitions(path, names):
     return SimpleNamespace(**{name: space[name] for name in names})
 
 
+@functools.cache
 def packaged():
     """The families of OpenRLHF's package, whose imports want what is built with CUDA; none, if it is not here."""
     try:
         about = distribution("openrlhf")
-    except PackageNotFoundError:
+    except PackageNotFoundError as reason:
+        print(f"OpenRLHF's losses of pairs are left out: {reason}", file=sys.stderr)
         return {}
     loss = definitions(about.locate_file("openrlhf/models/loss.py"), ["PairWiseLoss", "LogExpLoss"])
     return {name.lower().removesuffix("loss"): (lambda rng: {}, pairs(getattr(loss, name)()), f"OpenRLHF {about.version}, {name}") for name in vars(loss)}

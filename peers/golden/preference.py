@@ -23,7 +23,7 @@ DIVERGING = ["sigmoid", "hinge", "ipo", "exo_pair", "robust", "discopop", "sigmo
 def side(rng, rows, columns):
     logp = draw.logps(rng, rows, columns)
     mask = draw.mask(rng, rows, columns, draw.weighted(rng, {"ragged": 3, "holes": 2}))
-    for row in mask:  # in rlzero a completion without tokens is in no pair; in TRL's ipo it counts as one of one token
+    for row in mask:  # in rlzero a completion without tokens is in no pair; in TRL's ipo it counts as one of one token (dpo_trainer.py:1400)
         row[0] = row[0] or int(not any(row))
     return {"logp": logp, "ref_logp": draw.near(rng, logp, rng.choice([0.0, 0.05, 0.3, 2.0])), "mask": mask,
             "log_sum_sq_probs": draw.matrix(rng, rows, columns, lambda: draw.number(-rng.uniform(0.05, 3)))}

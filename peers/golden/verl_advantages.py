@@ -114,7 +114,7 @@ def evaluate(h, b):
         # verl puts a reward on the last token, which it counts from what is attended to.
         args["batch"] = {"prompts": torch.zeros(rows, 1), "attention_mask": torch.ones(rows, columns + 1, dtype=torch.long)}
     if kind == "tir_optimal_token_baseline" and not all(map(any, b["mask"])):
-        raise NotComparable(f"{VERSION} leaves rows without tokens out of a group in tir_optimal_token_baseline alone")
+        raise NotComparable(f"{VERSION} leaves rows without tokens out of a group in tir_optimal_token_baseline alone (core_algos.py:1074)")
     try:
         advantages, _ = core_algos.ADV_ESTIMATOR_REGISTRY[kind](**args)
     except ValueError as refused:

@@ -87,7 +87,7 @@ def evaluate(h, b):
     logp = t["logp"].requires_grad_()
     a = t["advantages"] if t["advantages"].dim() == 2 else t["advantages"].unsqueeze(1).expand_as(logp)
     if h["loss_mode"] == "kl_cov" and tied(h, t, a):
-        raise NotComparable(f"{VERSION} takes some of equal covariances, and rlzero all of them")
+        raise NotComparable(f"{VERSION} takes some of equal covariances (core_algos.py:1907), and rlzero all of them")
     drawn = []
     permute, torch.randperm = torch.randperm, lambda n: drawn.append(permute(n)) or drawn[-1]
     try:
