@@ -91,7 +91,7 @@ options = {model = "past", shows = "pairs", against = "bracket", prompt = "pair.
 `
 
 // TestJudged: judges of these kinds pay a policy; a run that is killed comes to the same bytes, judgements
-// among them; equal questions have equal answers, whatever the cache and the batch.
+// among them, and one with a worker to the same judgements; equal questions have equal answers, whatever the cache and the batch.
 func TestJudged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains, and resumes twice")
@@ -158,6 +158,13 @@ func TestJudged(t *testing.T) {
 		}
 		must(t, trainText(t, dev, again, text, true, longer...))
 		sameRun(t, runFiles(t, again), want)
+	}
+	helped := t.TempDir()
+	must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: oneWorker(t)}, text, longer...))
+	for _, name := range []string{record.JudgementsFile, record.CompletionsFile, record.MetricsFile} {
+		if got := runFiles(t, helped)[name]; got != want[name] {
+			t.Errorf("with a worker %s differs%s", name, firstDifference(got, want[name]))
+		}
 	}
 
 	// rlzero judge asks the same again.

@@ -373,14 +373,7 @@ func TestTrains(t *testing.T) {
 				}
 			}
 			helped := t.TempDir() // by a worker, whose weights are those of whoever is trained
-			workers := func(r *recipe.Recipe, c *cast.Cast, _ func(string)) (rollout.Sampler, error) {
-				w, err := local.Start(r, c, []gpu.Device{tester(t)}, fleet.Options{})
-				if err == nil {
-					t.Cleanup(w.Close)
-				}
-				return w, err
-			}
-			must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: workers}, taught, more...))
+			must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: oneWorker(t)}, taught, more...))
 			if got, want := runFiles(t, helped), runFiles(t, dir); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 				t.Error("with a worker the run comes to other metrics or completions")
 			}
@@ -404,6 +397,17 @@ func TestTrains(t *testing.T) {
 				sameRun(t, runFiles(t, again), want)
 			}
 		})
+	}
+}
+
+// oneWorker starts a worker in plain Go.
+func oneWorker(t *testing.T) func(*recipe.Recipe, *cast.Cast, func(string)) (rollout.Sampler, error) {
+	return func(r *recipe.Recipe, c *cast.Cast, _ func(string)) (rollout.Sampler, error) {
+		w, err := local.Start(r, c, []gpu.Device{tester(t)}, fleet.Options{})
+		if err == nil {
+			t.Cleanup(w.Close)
+		}
+		return w, err
 	}
 }
 
