@@ -242,7 +242,7 @@ func askedAlike(t *testing.T, dev gpu.Device, r *recipe.Recipe, folder, dir, che
 		if counts := together.Take(); counts.Cached != counts.Questions/2 || counts.Cached == 0 {
 			t.Errorf("%s: %+v", j.Name, counts)
 		}
-		for _, size := range []int{1, 7, len(groups)} {
+		for _, size := range []int{1, 7, 64} {
 			forgetful := &panel.Panel{Models: c.Judge, Seed: r.Seed, Off: true}
 			for from := 0; from < len(groups); from += size {
 				some, err := forgetful.Judge(t.Context(), j.Judge, groups[from:min(from+size, len(groups))])
