@@ -2,11 +2,14 @@ package memory_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/internal/modeltest"
@@ -95,8 +98,7 @@ func TestScratchIsOfOnePhase(t *testing.T) {
 func TestPlanOfAdapters(t *testing.T) {
 	dev := gputest.Devices(t)[0]
 	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
-		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
-			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
+		cfg := blockedConfig(dtype)
 		rides := memory.Member{Kind: memory.Folder, Name: "rides", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 12, Alpha: 2}, Rides: true, Engine: &sample.Options{Sequences: 3, Context: 48}}
 		use := memory.Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Influence: true, Members: append(everyMember(cfg), rides), Engine: &sample.Options{Sequences: 8, Context: 64}, Summed: true}
 		for _, use.Shared = range []bool{false, true} {
@@ -110,6 +112,53 @@ func TestPlanOfAdapters(t *testing.T) {
 	}
 }
 
+// TestPhasesAsPlanned: each phase lays into the scratch what its lines of the plan say. Of a member's two phases, which take
+// turns in one place, the larger is seen.
+func TestPhasesAsPlanned(t *testing.T) {
+	dev := gputest.Devices(t)[0]
+	for _, dtype := range []hf.Dtype{hf.F32, hf.Q8} {
+		cfg := blockedConfig(dtype)
+		use := memory.Use{Positions: 64, TrainRows: 100, ValueHead: true, Influence: true, Members: everyMember(cfg), Engine: &sample.Options{Sequences: 8, Context: 64}, Summed: true, Shared: true}
+		if dtype.Blocked() {
+			use.Adapter = &hf.AdapterConfig{Rank: 4, Alpha: 2}
+		}
+		use.Members = append(use.Members, memory.Member{Kind: memory.Folder, Name: "leaves", Config: use.Members[3].Config, Engine: &sample.Options{Sequences: 3, Context: 48}, Leaves: true})
+		plan, err := memory.Plan(cfg, dev.Caps(), use)
+		if err != nil || len(plan.Blocks) != 1 {
+			t.Fatalf("%s: blocks of %v, %v", dtype, plan.Blocks, err)
+		}
+		scratches := map[string]*model.Scratch{} // of each phase, so that nothing else lies there
+		openAll(t, dev, cfg, use, func(name string) *model.Phase {
+			if scratches[name] == nil {
+				if scratches[name], err = model.NewScratch(dev, plan.Blocks); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(scratches[name].Close)
+			}
+			return scratches[name].Phase(name)
+		})
+		planned, taken := map[string]int{}, map[string]int{}
+		for _, p := range plan.Phases {
+			name := strings.TrimSuffix(strings.TrimSuffix(p.Name, memory.Reading("")), memory.Writing(""))
+			planned[name] = max(planned[name], p.Total())
+		}
+		for name, s := range scratches {
+			if n := s.Blocks()[0]; n > 0 {
+				taken[name] = n
+			}
+		}
+		if !maps.Equal(taken, planned) || len(taken) < 8 {
+			t.Errorf("%s: phases take %v, want %v", dtype, taken, planned)
+		}
+	}
+}
+
+// blockedConfig is a small model whose matrices can be kept in blocks.
+func blockedConfig(dtype hf.Dtype) hf.Config {
+	return hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
+		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
+}
+
 // takenAsPlanned says where a use takes other bytes than its plan has, and where a model with a trainer of its own takes
 // others beside it. Plans have none of the few words that an optimizer sums up in: less than 1 KiB each.
 func takenAsPlanned(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, what string) {
@@ -120,7 +169,16 @@ func takenAsPlanned(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use,
 		if err != nil {
 			t.Fatal(err)
 		}
-		return takenBy(t, dev, cfg, use, plan.Blocks) - plan.Total(), plan
+		c := &modeltest.Counting{Device: dev}
+		var scratch *model.Scratch // nil: nothing is shared
+		if use.Shared {
+			if scratch, err = model.NewScratch(c, plan.Blocks); err != nil {
+				t.Fatal(err)
+			}
+			defer scratch.Close()
+		}
+		openAll(t, c, cfg, use, scratch.Phase)
+		return c.Bytes - plan.Total(), plan
 	}
 	without := use
 	without.Members = slices.DeleteFunc(slices.Clone(use.Members), func(m memory.Member) bool { return m.Kind == memory.Novice })
@@ -143,9 +201,9 @@ func everyMember(cfg hf.Config) []memory.Member {
 	novice.Layers, novice.Dtype = cfg.Layers+2, hf.F32
 	cfg.Width, cfg.Layers = 2*cfg.Width, cfg.Layers+1
 	writes := &sample.Options{Sequences: 3, Context: 48, Prefixes: sample.EveryPage}
-	return []memory.Member{{Kind: memory.Reference, Summed: true}, {Kind: memory.Average}, {Kind: memory.Best, Engine: writes}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true, Keeps: true},
+	return []memory.Member{{Kind: memory.Reference, Name: "reference", Summed: true}, {Kind: memory.Average, Name: "average"}, {Kind: memory.Best, Name: "best", Engine: writes}, {Kind: memory.Folder, Name: "summand", Config: cfg, Summed: true, Keeps: true},
 		{Kind: memory.Reference, Name: "writer", Engine: writes, Keeps: true}, {Kind: memory.Folder, Name: "wide", Config: cfg, Engine: writes}, {Kind: memory.Folder, Name: "player", Config: cfg, Engine: writes, Plays: true},
-		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Config: equal},
+		{Kind: memory.Folder, Name: "adapted", Config: cfg, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}}, {Kind: memory.Folder, Name: "equal", Config: equal},
 		{Kind: memory.Novice, Name: "novice", Config: novice, Learns: &memory.Learning{}, Engine: writes, Plays: true}}
 }
 
@@ -184,11 +242,9 @@ func adapterOf(t *testing.T, dev gpu.Device, of memory.Member, positions int) st
 	return modeltest.WriteFolder(t, map[string][]byte{"adapter_config.json": config}, "adapter_model.safetensors", m.AdapterTensors())
 }
 
-// takenBy opens what a run opens, in its order.
-func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks []int) int {
+// openAll opens what a run opens, in its order, in phases by their names: those of a member have its name.
+func openAll(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, phase func(name string) *model.Phase) {
 	t.Helper()
-	c := &modeltest.Counting{Device: dev}
-	var scratch *model.Scratch // nil: nothing is shared
 	ok := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -197,15 +253,10 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 	}
 	var m *model.Model
 	var err error
-	if use.Shared {
-		scratch, err = model.NewScratch(c, blocks)
-		ok(err)
-		defer scratch.Close()
-	}
 	if use.TrainRows == 0 || use.Adapter != nil {
-		m, err = model.NewFrozen(c, cfg, use.Positions)
+		m, err = model.NewFrozen(dev, cfg, use.Positions)
 	} else {
-		m, err = model.New(c, cfg, 1, use.Positions)
+		m, err = model.New(dev, cfg, 1, use.Positions)
 	}
 	ok(err)
 	defer m.Close()
@@ -214,13 +265,13 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 	}
 	var tr *learn.Trainer
 	if use.TrainRows > 0 {
-		tr, err = learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence, learn.In(scratch.Phase(memory.Training)))
+		tr, err = learn.NewTrainer(m, use.TrainRows, learn.ValueHead, learn.Influence, learn.In(phase(memory.Training)))
 		ok(err)
 		defer tr.Close()
 	}
 	var summed, keeps []*model.Model
 	var engines []func()
-	for i, other := range use.Members {
+	for _, other := range use.Members {
 		beside := m
 		switch {
 		case other.Kind == memory.Average || other.Kind == memory.Best:
@@ -229,10 +280,10 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 			defer average.Close()
 			beside = average.Model
 		case other.Kind == memory.Novice:
-			beside, err = model.New(c, other.Config, 3, use.Positions)
+			beside, err = model.New(dev, other.Config, 3, use.Positions)
 			ok(err)
 			defer beside.Close()
-			own, err := learn.NewTrainer(beside, use.TrainRows, learn.In(scratch.Phase(memory.LearningOf(other.Name))))
+			own, err := learn.NewTrainer(beside, use.TrainRows, learn.In(phase(memory.LearningOf(other.Name))))
 			ok(err)
 			defer own.Close()
 			defer own.NewScorer(beside, false).Close()
@@ -242,14 +293,14 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 			defer beside.Close()
 		case other.Leaves: // see below
 		case other.Kind == memory.Folder:
-			beside, err = model.NewFrozen(c, other.Config, use.Positions)
+			beside, err = model.NewFrozen(dev, other.Config, use.Positions)
 			ok(err)
 			defer beside.Close()
 			if other.Adapter != nil {
 				ok(beside.AddAdapter(*other.Adapter, 1))
 			}
 		case use.Adapter == nil:
-			beside, err = model.NewFrozen(c, cfg, use.Positions)
+			beside, err = model.NewFrozen(dev, cfg, use.Positions)
 			ok(err)
 			defer beside.Close()
 		}
@@ -259,15 +310,15 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		if other.Keeps && !(other.Summed && use.Summed) {
 			keeps = append(keeps, beside)
 		}
-		whole := scratch.Phase(fmt.Sprint(i))
+		whole := phase(other.Name)
 		if other.Leaves {
-			beside, err = model.Load(c, written(t, dev, other.Config, use.Positions), model.LoadOptions{Positions: use.Positions, Dtype: other.Config.Dtype, Frozen: true, Phase: whole})
+			beside, err = model.Load(dev, written(t, refdev.New(), other.Config, use.Positions), model.LoadOptions{Positions: use.Positions, Dtype: other.Config.Dtype, Frozen: true, Phase: whole})
 			ok(err)
 			defer beside.Close()
 		}
-		reads, writes := whole.Part(fmt.Sprint(i, " reads")), whole.Part(fmt.Sprint(i, " writes"))
+		reads, writes := whole.Part(memory.Reading(other.Name)), whole.Part(memory.Writing(other.Name))
 		if other.Plays {
-			writes = scratch.Phase(memory.Sampling)
+			writes = phase(memory.Sampling)
 		}
 		if other.Kind != memory.Novice && (!tr.Lends(beside) || other.Leaves) {
 			s, err := beside.NewScorerIn(reads, use.TrainRows)
@@ -290,7 +341,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 		ok(tr.Mix(summed))
 	}
 	own := *use.Engine
-	if own.Phase = scratch.Phase(memory.Sampling); use.Summed {
+	if own.Phase = phase(memory.Sampling); use.Summed {
 		own.Others = slices.Clone(summed)
 	}
 	own.Others = append(own.Others, keeps...)
@@ -300,7 +351,6 @@ func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, blocks
 	for _, open := range engines {
 		open()
 	}
-	return c.Bytes
 }
 
 // TestPlanOfRealModels: what fits where, by the shapes of published models

@@ -306,6 +306,16 @@ func (e *Engine) GenerateAll(ctx context.Context, reqs []Request) ([][]Completio
 	return out, nil
 }
 
+// Foresee reads tokens that many prompts begin with, before these are given: those in flight at once would each read
+// them. It does nothing if the engine keeps no prefixes, or if they are fewer than a run.
+func (e *Engine) Foresee(ctx context.Context, prompt []int) error {
+	if e.cache.prefixes.most <= 0 || len(prompt) < pageTokens {
+		return nil
+	}
+	_, err := e.Generate(ctx, Request{Prompt: prompt, MaxTokens: 1})
+	return err
+}
+
 // await waits until a group has ended. If it is cancelled it does so at the next step, or at once while the loop waits
 // for its phase.
 func (e *Engine) await(g *group) error {

@@ -256,6 +256,10 @@ func (w Writer) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said,
 	for i, a := range asked {
 		requests[i] = sample.Request{Prompt: a.IDs, N: a.Answers, MaxTokens: a.MaxTokens, Ends: w.renderer.Ends(), Sampling: sample.Settings{Temperature: a.Temperature, Seed: a.Seed}}
 	}
+	err := w.engine.Foresee(ctx, beginning(asked))
+	if err != nil {
+		return nil, err
+	}
 	all, err := w.engine.GenerateAll(ctx, requests)
 	if err != nil {
 		return nil, err
@@ -271,4 +275,20 @@ func (w Writer) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said,
 		}
 	}
 	return out, nil
+}
+
+// beginning is what several questions begin with alike, such as a rubric.
+func beginning(asked []panel.Asked) []int {
+	if len(asked) < 2 {
+		return nil
+	}
+	alike := asked[0].IDs
+	for _, a := range asked[1:] {
+		n := 0
+		for n < min(len(alike), len(a.IDs)) && alike[n] == a.IDs[n] {
+			n++
+		}
+		alike = alike[:n]
+	}
+	return alike
 }

@@ -1,90 +1,157 @@
 package cast
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/rl/panel"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// reads is a judge's model that keeps what it is asked.
+// reads is a judge's model that keeps the tokens that reach it.
 type reads struct {
 	panel.Member
-	views []rollout.View
+	asked [][]int
+}
+
+func (r *reads) Heads(views []rollout.View) ([]float64, bool, error) {
+	r.keep(views)
+	return r.Member.Heads(views)
 }
 
 func (r *reads) Logprobs(views []rollout.View) ([]float64, error) {
-	r.views = append(r.views, views...)
+	r.keep(views)
 	return r.Member.Logprobs(views)
 }
 
-// TestJudgeRows: for the questions of a step a judge computes at most as many rows as these have distinct tokens, each
-// after what stands before it, and 64 for each question: a rubric that they begin with is not read for each.
+func (r *reads) keep(views []rollout.View) {
+	for _, v := range views {
+		r.asked = append(r.asked, v.IDs)
+	}
+}
+
+func (r *reads) Write(ctx context.Context, asked []panel.Asked) ([][]judge.Said, error) {
+	for _, a := range asked {
+		r.asked = append(r.asked, a.IDs)
+	}
+	return r.Member.Write(ctx, asked)
+}
+
+// tally is a device that counts the rows of the passes that are submitted, by the embeddings that they look up.
+type tally struct {
+	gpu.Device
+	of   map[gpu.Program]int
+	rows int
+}
+
+func (d *tally) Record(label string, ops []gpu.Op) (gpu.Program, error) {
+	p, err := d.Device.Record(label, ops)
+	for _, op := range ops {
+		if op.Kernel == "embed" { // of a table in f32 that is one binding
+			d.of[p] += op.Size[1]
+		}
+	}
+	return p, err
+}
+
+func (d *tally) Submit(p gpu.Program) error {
+	d.rows += d.of[p]
+	return d.Device.Submit(p)
+}
+
+// TestJudgeRows: for the questions of a step a judge of each kind computes at most as many rows as these have distinct
+// tokens, each after what stands before it, and 64 for each question: a rubric that they begin with is not read for each.
+// What it draws is computed besides.
 func TestJudgeRows(t *testing.T) {
-	const questions = 256
-	rubric := strings.Repeat("1+2=3", 30)
-	r, err := recipe.Parse("mine.toml", `base = "chain-sum-tiny"
+	const prompts, group = 16, 8
+	text := `base = "chain-sum-tiny"
 micro_batch_tokens = 2048
 [models.past]
 copy = "policy"
+[models.rm]
+copy = "policy"
+head = true
+[[stage]]
+name = "warm-up"
+[[stage]]
+name = "rm"
+kind = "rl"
+trains = "rm"
+steps = 1
+eval_every = 0
+reward = "random"
+[stage.algorithm]
+preset = "pointwise"
 [[stage]]
 name = "rl"
-reward = "good"
+reward = "answers"
 truth = "task"
-[[stage.verifier]]
-name = "good"
-verifier = "judge"
-options = {model = "past", source = "`+rubric+`{question}{completion}", read = {1 = 1, 2 = 0, 3 = 0.5}, context = 300}
-`, []string{"model.layers=1", "model.width=16", "model.heads=1", "model.head_dim=16", "model.mlp=16"})
+`
+	source := strings.Repeat("1+2=3", 75) + ":{question}" // 75 times four tokens, and two
+	kinds := []string{"answers", "scores", "pairs", "items", "writes"}
+	for i, options := range []string{
+		`model = "past", source = "` + source + `{completion}", read = {1 = 1, 2 = 0, 3 = 0.5}`,
+		`model = "rm", source = "` + source + `{completion}", read = "head"`,
+		`model = "past", source = "` + source + `{a}:{b}", shows = "pairs", against = "anchor", read = {1 = 1, 2 = 0}`,
+		`model = "past", source = "` + source + `{completion}:{item}", shows = "items", items = "asks", read = {1 = 1, 2 = 0}`,
+		`model = "past", source = "` + source + `{completion}", read = "[0-9]", between = [0, 9], max_tokens = 3`,
+	} {
+		text += fmt.Sprintf("[[stage.verifier]]\nname = %q\nverifier = \"judge\"\noptions = {%s, context = 330}\n", kinds[i], options)
+	}
+	r, err := recipe.Parse("mine.toml", text, []string{"model.layers=1", "model.width=16", "model.heads=1", "model.head_dim=16", "model.mlp=16"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(r, "", refdev.New())
+	dev := &tally{Device: refdev.New(), of: map[gpu.Program]int{}}
+	c, err := Open(r, "", dev)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Begin(r, 1); err != nil {
+	if err := c.Begin(r, 2); err != nil {
 		t.Fatal(err)
 	}
 	var groups []rollout.Group
-	for i := range questions {
-		g := rollout.Group{Problem: verify.Problem{Question: fmt.Sprintf("%d+1=", i/64)}, Paths: []rollout.Path{{Text: fmt.Sprintf("%d+%d", i%16, i/16)}}}
+	for i := range prompts {
+		g := rollout.Group{Problem: verify.Problem{Question: fmt.Sprintf("%d+1=", i), Metadata: map[string]json.RawMessage{"asks": json.RawMessage(`["1", "2", "3"]`)}}}
+		for k := range group {
+			g.Paths = append(g.Paths, rollout.Path{Text: fmt.Sprintf("%d+%d", k, i)})
+		}
 		groups = append(groups, g)
 	}
-	past, err := c.Writer("past")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := &reads{Member: past}
-	p := &panel.Panel{Models: func(string) (panel.Model, error) { return asked, nil }, Seed: r.Seed}
-	verdicts, err := p.Judge(t.Context(), r.Judges()[0].Judge, groups)
-	if err != nil || len(verdicts) != questions || len(asked.views) != 3*questions {
-		t.Fatalf("%d verdicts from %d texts, %v", len(verdicts), len(asked.views), err)
-	}
-	distinct, all := map[string]bool{}, 0
-	for _, v := range asked.views {
-		var before strings.Builder
-		for _, id := range v.IDs {
-			fmt.Fprint(&before, id, " ")
-			distinct[before.String()] = true
-		}
-		all += len(v.IDs)
-	}
-	batches, err := c.Policy.Model.Decoder().Pack(sequences(asked.views), sizesOf(r).trainRows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := 0
-	for _, b := range batches {
-		rows += b.T
-	}
-	if most := len(distinct) + 64*questions; rows > most || 3*rows > all || all < 3*most {
-		t.Errorf("%d rows for %d questions with %d tokens, of which %d are distinct; accepted: at most %d", rows, questions, all, len(distinct), most)
+	for i, j := range r.Judges() {
+		t.Run(kinds[i], func(t *testing.T) {
+			model, err := c.Writer(j.Model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reads := &reads{Member: model}
+			p := &panel.Panel{Models: func(string) (panel.Model, error) { return reads, nil }, Seed: r.Seed}
+			dev.rows = 0
+			if _, err := p.Judge(t.Context(), j.Judge, groups); err != nil {
+				t.Fatal(err)
+			}
+			counts, distinct, all := p.Take(), map[string]bool{}, 0
+			for _, ids := range reads.asked {
+				var before strings.Builder
+				for _, id := range ids {
+					fmt.Fprint(&before, id, " ")
+					distinct[before.String()] = true
+				}
+				all += len(ids)
+			}
+			most := len(distinct) + 64*counts.Questions + counts.Tokens
+			if rows := dev.rows; rows == 0 || rows > most || counts.Questions < prompts*group || all < 3*most {
+				t.Errorf("%d rows for %d questions with %d tokens, of which %d are distinct, and answers of %d; accepted: at most %d", rows, counts.Questions, all, len(distinct), counts.Tokens, most)
+			}
+		})
 	}
 }

@@ -123,8 +123,15 @@ type asked struct {
 
 	// Of a run.
 	text     []bool                    // [group] it lacks the tokens by which its completions were judged
-	stored   map[string]verify.Opinion // by question and text
+	stored   map[answer]verify.Opinion // of the other groups
 	recorded int                       // opinions about completions that have what they were judged by
+}
+
+// answer tells an opinion: what was said to a question about a path of a group. Of one order of several completions each has
+// a place of its own.
+type answer struct {
+	group, path    int
+	question, text string
 }
 
 // asked are the completions that a judge is asked about. byTokens: a run showed it the tokens that were drawn, which
@@ -175,14 +182,14 @@ func (o JudgeOptions) ofRun(j recipe.Judging, byTokens bool) (out asked, err err
 			return out, err
 		}
 	}
-	at, places := [2]int{-1, -1}, map[place]int{} // the group of each completion
+	at, places := [2]int{-1, -1}, map[place][2]int{} // group and path of each completion
 	for _, line := range last {
 		if now := [2]int{line.Step, line.Group}; now != at {
 			at, out.groups, out.truth, out.text = now, append(out.groups, rollout.Group{Problem: line.row}), append(out.truth, nil), append(out.text, false)
 		}
 		n := len(out.groups) - 1
 		g, here := &out.groups[n], place{line.Step, line.Group, line.Sample}
-		places[here] = n
+		places[here] = [2]int{n, len(g.Paths)}
 		g.Paths = append(g.Paths, rollout.Path{Text: line.Text})
 		if drawn, there := tokens[here]; byTokens && there && drawn.Read == nil {
 			g.Paths[len(g.Paths)-1].Leaf = len(g.Segments) + 1
@@ -204,11 +211,11 @@ func (o JudgeOptions) ofRun(j recipe.Judging, byTokens bool) (out asked, err err
 			out.groups[n].Segments = nil
 		}
 	}
-	out.stored = map[string]verify.Opinion{}
+	out.stored = map[answer]verify.Opinion{}
 	err = record.Each(filepath.Join(o.Run, record.JudgementsFile), func(_ int, line record.Judgement) error {
-		n, asked := places[place{line.Step, line.Group, line.Sample}]
-		if line.Verifier == j.Name && asked && !out.text[n] {
-			out.stored[line.Question+"\x00"+line.Text] = line.Opinion
+		at, asked := places[place{line.Step, line.Group, line.Sample}]
+		if line.Verifier == j.Name && asked && !out.text[at[0]] {
+			out.stored[answer{at[0], at[1], line.Question, line.Text}] = line.Opinion
 			out.recorded++
 		}
 		return nil
@@ -302,16 +309,19 @@ func (o JudgeOptions) report(j recipe.Judging, a asked, verdicts [][]verify.Verd
 		var sides []side
 		for i, v := range all {
 			r.Completions++
-			stored := a.stored
 			if a.text != nil && a.text[g] {
 				r.Text++
-				stored = nil
 			}
 			for _, said := range v.Opinions {
-				r.opinion(said, stored)
+				before, known := a.stored[answer{g, i, said.Question, said.Text}]
+				if known && same(before.Reading, said.Reading) && same(before.Raw, said.Raw) && same(before.Mass, said.Mass) {
+					r.Reproduced++
+				}
+				r.Answers++
 				if said.Reading != nil {
 					continue
 				}
+				r.Unread++
 				if why[said.Why]++; why[said.Why] > why[r.Why] {
 					r.Why = said.Why
 				}
@@ -337,18 +347,6 @@ func (o JudgeOptions) report(j recipe.Judging, a asked, verdicts [][]verify.Verd
 	}
 	r.rank(groups)
 	return r
-}
-
-// opinion counts an answer, and whether the run recorded the same.
-func (r *JudgeReport) opinion(said verify.Opinion, stored map[string]verify.Opinion) {
-	r.Answers++
-	if said.Reading == nil {
-		r.Unread++
-	}
-	before, known := stored[said.Question+"\x00"+said.Text]
-	if known && same(before.Reading, said.Reading) && same(before.Raw, said.Raw) && same(before.Mass, said.Mass) {
-		r.Reproduced++
-	}
 }
 
 func same(a, b *float64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }

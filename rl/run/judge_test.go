@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/gguf"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/rl/audit"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/panel"
@@ -24,7 +30,7 @@ import (
 	"github.com/rlzero/rlzero/verify/judge"
 )
 
-// judgedRun has all kinds of judges: a head that the run trains, probabilities of answers, written answers
+// judgedRun has judges of most kinds: a head that the run trains, probabilities of answers, written answers
 // with votes, steps, pairs, and a tournament.
 const judgedRun = `
 [models.rm]
@@ -84,8 +90,8 @@ verifier = "judge"
 options = {model = "past", shows = "pairs", against = "bracket", prompt = "pair.txt", read = {1 = 1, 2 = 0}}
 `
 
-// TestJudged: judges of all kinds pay a policy; a run that is killed comes to the same bytes, judgements
-// among them; equal questions have equal answers, whatever the cache and the batch.
+// TestJudged: judges of these kinds pay a policy; a run that is killed comes to the same bytes, judgements
+// among them, and one with a worker to the same judgements; equal questions have equal answers, whatever the cache and the batch.
 func TestJudged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains, and resumes twice")
@@ -153,6 +159,13 @@ func TestJudged(t *testing.T) {
 		must(t, trainText(t, dev, again, text, true, longer...))
 		sameRun(t, runFiles(t, again), want)
 	}
+	helped := t.TempDir()
+	must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: oneWorker(t)}, text, longer...))
+	for _, name := range []string{record.JudgementsFile, record.CompletionsFile, record.MetricsFile} {
+		if got := runFiles(t, helped)[name]; got != want[name] {
+			t.Errorf("with a worker %s differs%s", name, firstDifference(got, want[name]))
+		}
+	}
 
 	// rlzero judge asks the same again.
 	loaded, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
@@ -185,31 +198,43 @@ func TestJudged(t *testing.T) {
 		}
 	}
 
-	// By hand: in batches of several sizes, all together, and without a memory.
-	c, err := cast.Open(loaded, "", dev)
+	for _, on := range []gpu.Device{dev, first(t)} {
+		askedAlike(t, on, loaded, "", dir, last.Dir)
+	}
+}
+
+// askedAlike asks the judges of a run's stage rl about its completions, by the models of a checkpoint: a verdict is the
+// same among all, from memory, in batches of several sizes, and without a memory.
+func askedAlike(t *testing.T, dev gpu.Device, r *recipe.Recipe, folder, dir, checkpoint string) {
+	t.Helper()
+	c, err := cast.Open(r, folder, dev)
 	must(t, err)
 	defer c.Close()
 	for _, k := range c.Keepers() {
-		must(t, k.Load(last.Dir))
+		must(t, k.Load(checkpoint))
 	}
+	again, err := audit.NewRedraw(dir, r, opened(t, r).Source)
+	must(t, err)
 	var each, whole []rollout.Group // of a completion, and as they were drawn
-	for _, line := range linesOf(t, filepath.Join(dir, record.CompletionsFile)) {
-		if line["stage"] != "rl" {
+	for _, line := range completionLines(t, dir) {
+		if line.Stage != "rl" {
 			continue
 		}
-		path := rollout.Path{Text: line["completion"].(string)}
-		each = append(each, rollout.Group{Problem: verify.Problem{Question: line["prompt"].(string)}, Paths: []rollout.Path{path}})
-		if line["sample"] == 0.0 {
-			whole = append(whole, rollout.Group{Problem: each[len(each)-1].Problem})
+		row, _, err := again.Row(line)
+		must(t, err)
+		path := rollout.Path{Text: line.Text}
+		each = append(each, rollout.Group{Problem: row, Paths: []rollout.Path{path}})
+		if line.Sample == 0 {
+			whole = append(whole, rollout.Group{Problem: row})
 		}
 		whole[len(whole)-1].Paths = append(whole[len(whole)-1].Paths, path)
 	}
-	for _, j := range loaded.Judges() {
+	for _, j := range r.Judges() {
 		groups := each
-		if j.Shows == judge.Pairs {
+		if j.Shows == judge.Pairs || j.Shows == judge.Group {
 			groups = whole
 		}
-		together := &panel.Panel{Models: c.Judge, Seed: loaded.Seed}
+		together := &panel.Panel{Models: c.Judge, Seed: r.Seed}
 		all, err := together.Judge(t.Context(), j.Judge, groups)
 		must(t, err)
 		again, err := together.Judge(t.Context(), j.Judge, groups)
@@ -217,8 +242,8 @@ func TestJudged(t *testing.T) {
 		if counts := together.Take(); counts.Cached != counts.Questions/2 || counts.Cached == 0 {
 			t.Errorf("%s: %+v", j.Name, counts)
 		}
-		for _, size := range []int{1, 7, len(groups)} {
-			forgetful := &panel.Panel{Models: c.Judge, Seed: loaded.Seed, Off: true}
+		for _, size := range []int{1, 7, 64} {
+			forgetful := &panel.Panel{Models: c.Judge, Seed: r.Seed, Off: true}
 			for from := 0; from < len(groups); from += size {
 				some, err := forgetful.Judge(t.Context(), j.Judge, groups[from:min(from+size, len(groups))])
 				must(t, err)
@@ -235,31 +260,191 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestTaskJudged: a judge of the task gives a completion the same verdict in rlzero eval as in training.
+// listedRun has the kinds that judgedRun lacks: items of a row, each completion of a prompt against each other one, all of
+// them in an order, and answers that a verifier reads. The policy, whose copy judges, learns to write three numbers in
+// some order.
+const listedRun = `model.path = %q
+checkpoint.keep = 10
+[models.past]
+copy = "policy"
+[task]
+data = "rows.jsonl"
+verifier = "exact"
+max_prompt_tokens = 64
+eval_problems = 4
+eval_samples = 1
+[[stage]]
+name = "warm-up"
+kind = "sft"
+batch_size = 8
+max_tokens = 64
+test_every = 1000
+hold_steps = 80
+decay_steps = 10
+optimizer = {lr = 3e-3}
+[[stage]]
+name = "rl"
+kind = "rl"
+steps = 4
+prompts_per_step = 3
+group_size = 3
+max_not_scored = 1
+eval_every = 0
+checkpoint_every = 1
+reward = "listed + met + near"
+sampling.max_completion_tokens = 8
+[stage.algorithm]
+advantage = "reward - group_mean(reward)"
+[[stage.verifier]]
+name = "listed"
+verifier = "judge"
+options = {model = "past", shows = "items", items = "asks", source = "{completion}: {item}?", read = {1 = 1, 2 = 0}, context = 80}
+[[stage.verifier]]
+name = "met"
+verifier = "judge"
+options = {model = "past", shows = "pairs", source = "{a} or {b}?", read = {1 = 1, 2 = 0}, context = 80}
+[[stage.verifier]]
+name = "near"
+verifier = "judge"
+options = {model = "past", source = "{question}: {completion}?", read = "edit_similarity", votes = 2, temperature = 1.0, max_tokens = 7, context = 80}
+[[stage.verifier]]
+name = "order"
+verifier = "judge"
+options = {model = "past", shows = "group", source = "{list}", read = "[123] [123] [123]", temperature = 1.0, max_tokens = 8, context = 120}
+`
+
+// TestJudgedLists: judges of lists, of every pair and by a verifier pay a policy, and say the same in a run that is
+// killed, in rlzero judge, and by hand on another device. Completions without a readable answer have no part in
+// the mean of their group.
+func TestJudgedLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains, and resumes")
+	}
+	start, data, dir := chatModel(t), filepath.Join(t.TempDir(), "rows.jsonl"), filepath.Join(t.TempDir(), "run")
+	var rows strings.Builder
+	orders := []string{"1 2 3", "1 3 2", "2 1 3", "2 3 1", "3 1 2", "3 2 1"}
+	for i := range 64 {
+		order := orders[i%len(orders)]
+		fmt.Fprintf(&rows, `{"messages":[{"role":"user","content":"say %d"},{"role":"assistant","content":"%[2]s"}],"answer":"%[2]s","asks":["one",{"ask":"two","points":3}]}`+"\n", i, order)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o600))
+	_, err := chatRun(t, dir, start, data, listedRun, false)
+	must(t, err)
+	asked, read := map[any]int{}, map[any]int{}
+	for _, line := range linesOf(t, filepath.Join(dir, record.JudgementsFile)) {
+		asked[line["verifier"]]++
+		if line["reading"] != nil {
+			read[line["verifier"]]++
+		}
+	}
+	lines := completionLines(t, dir)
+	n, pairs, mixed := len(lines), 0, 0
+	for group := range slices.Chunk(lines, 3) {
+		sum, scored := 0.0, 0
+		for i, line := range group {
+			for _, other := range group[i+1:] {
+				if other.Text != line.Text {
+					pairs++
+				}
+			}
+			if line.Reward != nil {
+				sum, scored = sum+*line.Reward, scored+1
+			}
+		}
+		if 0 < scored && scored < len(group) {
+			mixed++
+		}
+		for _, line := range group {
+			switch near := line.Terms["near"]; {
+			case near == nil && line.Reward == nil && line.Advantage == nil && strings.HasPrefix(line.NotScored, "near: "):
+			case near == nil || line.Reward == nil || line.Advantage == nil:
+				t.Errorf("%+v", line)
+			default:
+				// Sums of three numbers below 4 and what is made of them round five times, by 2^-50 at most, here and there.
+				if want := *line.Reward - sum/float64(scored); math.Abs(*line.Advantage-want) > 10*0x1p-50 {
+					t.Errorf("%q of a group with %d scores: the advantage is %v, want %v", line.Text, scored, *line.Advantage, want)
+				}
+			}
+		}
+	}
+	if asked["listed"] != 2*n || asked["met"] != 2*pairs || asked["near"] != 2*n || asked["order"] != n || pairs == 0 || mixed == 0 || read["order"] == 0 || read["near"] == asked["near"] || n != 36 {
+		t.Errorf("%d completions with %d pairs: asked %v, read %v; %d groups are scored in part", n, pairs, asked, read, mixed)
+	}
+	cut, all := copyRun(t, dir), checkpointDirs(t, dir)
+	must(t, os.RemoveAll(checkpointDirs(t, cut)[len(all)-1]))
+	_, err = chatRun(t, cut, start, data, listedRun, true)
+	must(t, err)
+	sameRun(t, runFiles(t, cut), runFiles(t, dir))
+
+	loaded, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	must(t, err)
+	last := all[len(all)-1]
+	reports, err := eval.Judges(t.Context(), eval.JudgeOptions{Opened: opened(t, loaded), Device: tester(t), Folder: start, Checkpoint: last, Run: dir, Most: 1000})
+	must(t, err)
+	for _, r := range reports {
+		if r.Completions != n || r.Stored != asked[r.Name] || r.Reproduced != r.Stored || r.Answers-r.Unread != read[r.Name] {
+			t.Errorf("%s: %d of %d answers about %d completions are as they were, %d of %d are unread", r.Name, r.Reproduced, r.Stored, r.Completions, r.Unread, r.Answers)
+		}
+	}
+	for _, dev := range []gpu.Device{tester(t), first(t)} {
+		askedAlike(t, dev, loaded, start, dir, last)
+	}
+}
+
+// taskJudges are the options of judges that a task may have, by what they read, and whether they draw answers.
+var taskJudges = []struct {
+	about, options string
+	draws          bool
+}{
+	{"probabilities", `source = "{question}{completion}", read = {1 = 1, 2 = 0}`, false},
+	{"items", `shows = "items", items = "asks", source = "{question}{completion}:{item}", read = {1 = 1, 2 = 0}`, false},
+	{"steps", `shows = "steps", steps = "[+=]", source = "{question}{before}{step}", read = {1 = 1, 2 = 0}`, false},
+	{"a head", `read = "head"`, false},
+	{"a pattern", `source = "{completion}:{question}", read = "[0-9]", between = [0, 9], votes = 3, temperature = 1.0, max_tokens = 12`, true},
+	{"a verifier", `source = "{completion}:{question}", read = "edit_similarity", votes = 3, temperature = 1.0, max_tokens = 12`, true},
+}
+
+// TestTaskJudged: a judge of the task gives a completion the same verdict in rlzero eval as in training, whatever it reads.
 func TestTaskJudged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains a model that ends its answers")
 	}
-	run, dev := t.TempDir(), tester(t)
+	run := t.TempDir()
 	trainIn(t, run, false, append(slices.Clone(quiet), "stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=10", "stage.rl.skip=true")...)
 	found, err := store.FindModel(run, "")
 	must(t, err)
-	start := found.Dir
-	file := filepath.Join(t.TempDir(), "recipe.toml")
-	must(t, os.WriteFile(filepath.Join(filepath.Dir(file), "rows.jsonl"), sums(), 0o600))
-	must(t, os.WriteFile(file, fmt.Appendf(nil, `model.path = %[1]q
+	rows := bytes.ReplaceAll(sums(), []byte(`"answer":`), []byte(`"asks":["1",{"ask":"2","points":3}],"answer":`))
+	heads := headed(t, found.Dir)
+	for _, dev := range []gpu.Device{tester(t), first(t)} {
+		for _, c := range taskJudges {
+			t.Run(gputest.Name(dev)+" "+c.about, func(t *testing.T) {
+				grader := fmt.Sprintf("path = %q\n", found.Dir)
+				if strings.Contains(c.options, `"head"`) {
+					grader = fmt.Sprintf("path = %q\nhead = true\n", heads)
+				}
+				file := filepath.Join(t.TempDir(), "recipe.toml")
+				must(t, os.WriteFile(filepath.Join(filepath.Dir(file), "rows.jsonl"), rows, 0o600))
+				must(t, os.WriteFile(file, fmt.Appendf(nil, `model.path = %q
 [models.grader]
-path = %[1]q
+%s
 [task]
 data = "rows.jsonl"
 verifier = "judge"
-options = {model = "grader", source = "{question}{completion}", read = {1 = 1, 2 = 0}}
+options = {model = "grader", %s}
 max_prompt_tokens = 16
 eval_problems = 4
 [[stage]]
 kind = "rl"
 sampling.max_completion_tokens = 16
-`, start), 0o600))
+`, found.Dir, grader, c.options), 0o600))
+				taskJudged(t, dev, found.Dir, file, c.draws)
+			})
+		}
+	}
+}
+
+// taskJudged holds the verdicts of the judge of a task in rlzero eval against those in training.
+func taskJudged(t *testing.T, dev gpu.Device, start, file string, draws bool) {
 	m, err := cast.OpenModel(dev, start, "", "", "")
 	must(t, err)
 	defer m.Close()
@@ -285,15 +470,36 @@ sampling.max_completion_tokens = 16
 		}
 		must(t, collector.Judge(t.Context(), []rollout.Group{again}))
 		for i, p := range again.Paths {
-			if now, want := p.Verdict(), g.Paths[i].Verdict(); !sameVerdict(now, want) || want.Verdict == verify.NotScored {
+			now, want := p.Verdict(), g.Paths[i].Verdict()
+			if !sameVerdict(now, want) || want.Verdict == verify.NotScored && !draws {
 				t.Errorf("%q: %+v in training, %+v in rlzero eval", p.Text, now, want)
 			}
-			readings[p.Verdict().Score] = true
+			if now.Verdict != verify.NotScored && now.Opinions != nil {
+				readings[now.Score] = true
+			}
 		}
 	}
-	if len(report.Groups) != 4 || len(readings) < 6 {
+	if len(report.Groups) != 4 || len(readings) < 6 && !draws || len(readings) < 2 {
 		t.Errorf("%d problems, with readings %v", len(report.Groups), readings)
 	}
+}
+
+// headed is a folder with the model of another one, and a head that scores.
+func headed(t *testing.T, folder string) string {
+	t.Helper()
+	f, err := hf.ReadFolder(folder)
+	must(t, err)
+	defer f.Tensors.Close()
+	weight := make([]float32, f.Config.Width)
+	for i := range weight {
+		weight[i] = float32(i%3-1) / 4
+	}
+	f.Head = hf.NewHead(weight, 0)
+	small, tensors, err := f.Files(gguf.F32)
+	must(t, err)
+	dir := filepath.Join(t.TempDir(), "headed")
+	must(t, store.WriteFolder(store.OS(), dir, hf.Contents(small, hf.WeightsFile, tensors)))
+	return dir
 }
 
 // sameVerdict says whether two verdicts and what was said for them are equal to the bit.

@@ -121,6 +121,28 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestFreshCopies: on every device and in every storage a copy says the bits of the policy that it was made of.
+func TestFreshCopies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains on every device")
+	}
+	storages := map[string][]string{"f32": nil, "bf16": inBF16, "adapter over q8_0": {"model.dtype=q8_0", "model.lora.rank=3"}, "adapter over q4_0": {"model.dtype=q4_0", "model.lora.rank=3"}}
+	step := []string{"task.eval_problems=1", "task.eval_samples=1", "stage.warm-up.hold_steps=1", "stage.warm-up.decay_steps=1", "stage.warm-up.test_every=1000", "stage.warm-up.checkpoint_every=0",
+		"stage.rl.steps=1", "stage.rl.prompts_per_step=2", "stage.rl.eval_every=0", "stage.rl.eval_problems=1"}
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		for name, stored := range storages {
+			if gputest.Slow(dev) && name != "bf16" {
+				continue
+			}
+			dir := t.TempDir()
+			must(t, trainText(t, dev, dir, copies, false, slices.Concat(stored, step)...))
+			if rows := metricRows(t, dir, "my/twin"); len(rows) != 1 || rows[0]["my/twin"] != 1.0 || rows[0]["my/past"] != 1.0 || rows[0]["my/slow"] != 1.0 {
+				t.Errorf("%s: the shares of the tokens of which fresh copies say the policy's bits: %v", name, rows)
+			}
+		}
+	})
+}
+
 // navigated is a recipe in which a small policy picks the blocks by which a model of another shape goes on, which has
 // learned to write before.
 const navigated = `
@@ -351,14 +373,7 @@ func TestTrains(t *testing.T) {
 				}
 			}
 			helped := t.TempDir() // by a worker, whose weights are those of whoever is trained
-			workers := func(r *recipe.Recipe, c *cast.Cast, _ func(string)) (rollout.Sampler, error) {
-				w, err := local.Start(r, c, []gpu.Device{tester(t)}, fleet.Options{})
-				if err == nil {
-					t.Cleanup(w.Close)
-				}
-				return w, err
-			}
-			must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: workers}, taught, more...))
+			must(t, trainWith(t, Options{Dir: helped, Device: dev, Workers: oneWorker(t)}, taught, more...))
 			if got, want := runFiles(t, helped), runFiles(t, dir); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 				t.Error("with a worker the run comes to other metrics or completions")
 			}
@@ -382,6 +397,17 @@ func TestTrains(t *testing.T) {
 				sameRun(t, runFiles(t, again), want)
 			}
 		})
+	}
+}
+
+// oneWorker starts a worker in plain Go.
+func oneWorker(t *testing.T) func(*recipe.Recipe, *cast.Cast, func(string)) (rollout.Sampler, error) {
+	return func(r *recipe.Recipe, c *cast.Cast, _ func(string)) (rollout.Sampler, error) {
+		w, err := local.Start(r, c, []gpu.Device{tester(t)}, fleet.Options{})
+		if err == nil {
+			t.Cleanup(w.Close)
+		}
+		return w, err
 	}
 }
 
@@ -685,16 +711,19 @@ func TestFolderScores(t *testing.T) {
 	found, err := store.FindModel(from, "")
 	must(t, err)
 	folder := copyRun(t, found.Dir)
-	devices, dtypes := []gpu.Device{dev}, []string{"f32"}
+	devices, stored := []gpu.Device{dev}, []storage{{hf.F32, hf.F32}}
 	if !testing.Short() {
-		devices, dtypes = gputest.Devices(t), []string{"f32", "bf16", "q8_0"}
+		devices, stored = gputest.Devices(t), append(stored, storage{hf.BF16, hf.F32}, storage{hf.Q8, hf.F32}, storage{hf.Q4, hf.F32}, storage{hf.F32, hf.BF16})
 	}
 	for _, on := range devices {
-		said := map[string][][]float64{}
-		for _, dtype := range dtypes {
-			t.Run(gputest.Name(on)+" "+dtype, func(t *testing.T) { said[dtype] = scores(t, on, folder, dtype) })
-			if dtype != "f32" && slices.EqualFunc(said[dtype], said["f32"], slices.Equal) {
-				t.Errorf("in %s it says what it says in f32", dtype)
+		var plain [][]float64
+		for i, as := range stored {
+			var said [][]float64
+			t.Run(fmt.Sprintf("%s %s %s", gputest.Name(on), as.dtype, as.kv), func(t *testing.T) { said = scores(t, on, folder, as) })
+			if i == 0 {
+				plain = said
+			} else if slices.EqualFunc(said, plain, slices.Equal) {
+				t.Errorf("stored as %v it says what it says in f32", as)
 			}
 		}
 	}
@@ -716,16 +745,20 @@ func TestFolderScores(t *testing.T) {
 	}
 }
 
-// scores are what a model of a folder says on a device, its matrices stored so, of the tokens of a few views: alone, among
-// others and as rlzero score says it.
-func scores(t *testing.T, dev gpu.Device, folder, dtype string) [][]float64 {
+// storage is how a model keeps its matrices, and its keys and values.
+type storage struct{ dtype, kv hf.Dtype }
+
+// scores are what a model of a folder says on a device, stored so, of the tokens of a few views: alone, among others and
+// as rlzero score says it.
+func scores(t *testing.T, dev gpu.Device, folder string, as storage) [][]float64 {
 	ids := []int{4, 7, 3, 9, 12, 5, 2, 8}
 	var views []rollout.View
 	for _, cut := range []int{8, 5, 7} {
 		views = append(views, rollout.View{IDs: append(slices.Clone(ids[:cut-1]), ids[cut%4]), Spans: []rollout.Span{{From: 3, To: cut}}, Temperature: 0.7})
 	}
 	stored := func(text string) string {
-		return strings.ReplaceAll(text, "path = '"+folder+"'", "path = '"+folder+"'\ndtype = \""+dtype+"\"")
+		path := "path = '" + folder + "'"
+		return strings.ReplaceAll(text, path, fmt.Sprintf("%s\ndtype = %q\nkv_dtype = %q", path, as.dtype, as.kv))
 	}
 	opened := func(text string) *cast.Cast {
 		r, err := parsed(stored(text))
@@ -739,7 +772,7 @@ func scores(t *testing.T, dev gpu.Device, folder, dtype string) [][]float64 {
 	c := opened(fromFolder(folder))
 	rows, err := c.Supply("teacher", views)
 	must(t, err)
-	model, err := cast.OpenModel(dev, folder, "", hf.Dtype(dtype), "")
+	model, err := cast.OpenModel(dev, folder, "", as.dtype, as.kv)
 	must(t, err)
 	defer model.Close()
 	for i, v := range views {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -160,109 +162,120 @@ func learned(t *testing.T, s *reinforcement, drawn Drawn, at Position) *Event {
 // TestBesideOwnStage: what a model learns beside the policy, and beside another one that learns, has the bits of what
 // it learns from the same rows in a stage of its own, and leaves policy and base as they are. So do adapters.
 func TestBesideOwnStage(t *testing.T) {
-	dev, err := gpu.Open("ref")
+	devices := []gpu.Device{refdev.New()}
+	if !testing.Short() {
+		devices = append(devices, gputest.Devices(t)[0])
+	}
+	for _, dev := range devices {
+		for _, sets := range besideSets {
+			t.Run(gputest.Name(dev)+" "+strings.Join(sets, " "), func(t *testing.T) { besideOwnStage(t, dev, sets) })
+		}
+	}
+}
+
+// besideSets are changes of besideText: none, adapters, those over blocks of 32, and what changes how work is cut.
+var besideSets = [][]string{
+	nil,
+	{"model.lora.rank=2"},
+	{"model.lora.rank=2", "model.dtype=q8_0", "model.width=32", "model.mlp=32"},
+	{"micro_batch_tokens=40", "recompute_activations=true"},
+}
+
+func besideOwnStage(t *testing.T, dev gpu.Device, sets []string) {
+	alone, beside := opened(t, dev, besideText, sets...), opened(t, dev, besideText, sets...)
+	for _, p := range []Parts{alone, beside} {
+		if err := p.Cast.Begin(p.Recipe, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, err := newRowStage(alone, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dev.Close()
-	for _, sets := range [][]string{nil, {"model.lora.rank=2"}, {"micro_batch_tokens=40", "recompute_activations=true"}} {
-		t.Run(strings.Join(sets, " "), func(t *testing.T) {
-			alone, beside := opened(t, dev, besideText, sets...), opened(t, dev, besideText, sets...)
-			for _, p := range []Parts{alone, beside} {
-				if err := p.Cast.Begin(p.Recipe, 1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			own, err := newRowStage(alone, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := beside.Cast.Begin(beside.Recipe, 2); err != nil {
-				t.Fatal(err)
-			}
-			s, err := New(beside, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			others := s.(*reinforcement).besides
-			other, rm := others[0], others[1]
-			drawn := drawnBy(t, beside, s.(*reinforcement).learner.facts)
-			before, untouched := kept(t, beside.Cast, recipe.MemberWeights("rm")), kept(t, beside.Cast, "trainer/policy.json")
-			weights, err := beside.Cast.Policy.Weights()
-			if err != nil {
-				t.Fatal(err)
-			}
-			alone.Cast.Policy.Scores(true)
-			apart := opened(t, dev, ownText, sets...)
-			if err := apart.Cast.Begin(apart.Recipe, 2); err != nil {
-				t.Fatal(err)
-			}
-			ownStage, err := New(apart, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			started := kept(t, beside.Cast, recipe.MemberWeights("other"))
-			// A stage of kind rl takes its groups in a random order, and their sum in another order has other roundings.
-			inTurn := func(step int) bool {
-				return slices.IsSorted(random.At(apart.Recipe.Seed, random.Stream(random.Order, 2), uint64(step)).Shuffled(2))
-			}
-			for step, made := 0, 0; made < 3; step++ {
-				if !inTurn(step) {
-					continue
-				}
-				made++
-				cs, err := rm.examples(Position{Step: step})
-				if err != nil {
-					t.Fatal(err)
-				}
-				at := Position{Step: step}
-				_, one, err := own.learn(at, slices.Clone(cs), rm.stage.LearningRate(step))
-				if err != nil {
-					t.Fatal(err)
-				}
-				a := Asked{Drawn: drawn, Now: atOnce(drawn.Completions)}
-				a.At = at
-				if err := other.learn(&a); err != nil {
-					t.Fatal(err)
-				}
-				if err := rm.learn(&a); err != nil {
-					t.Fatal(err)
-				}
-				e := learned(t, ownStage.(*reinforcement), drawn, at)
-				if m := e.Metrics; m["optim/updates"] != 1 || m["policy/grad_norm"] != other.found["other/grad_norm"] || m["policy/loss"] != other.found["other/loss"] {
-					t.Errorf("step %d: the other one in a stage of its own %v, beside the policy %v", step, m, other.found)
-				}
-				if one.norm == 0 || one.norm != rm.found["rm/grad_norm"] || one.loss != rm.found["rm/loss"] || other.found["other/grad_norm"] == 0 {
-					t.Errorf("step %d: %+v, beside the policy %v, %v", step, one, rm.found, other.found)
-				}
-			}
-			if err := alone.Cast.Begin(alone.Recipe, 2); err != nil {
-				t.Fatal(err)
-			}
-			for _, file := range []string{recipe.MemberWeights("rm"), recipe.MemberHead("rm")} {
-				if now := kept(t, beside.Cast, file); !bytes.Equal(now, kept(t, alone.Cast, file)) || bytes.Equal(now, before) {
-					t.Errorf("%s has other bits than in a stage of its own, or has not changed", file)
-				}
-			}
-			if err := apart.Cast.Begin(apart.Recipe, 3); err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range []string{recipe.MemberWeights("other"), "model.safetensors"} {
-				if !bytes.Equal(kept(t, beside.Cast, name), kept(t, apart.Cast, name)) {
-					t.Errorf("%s has other bits than where the other one learns in a stage of its own", name)
-				}
-			}
-			if bytes.Equal(started, kept(t, beside.Cast, recipe.MemberWeights("other"))) {
-				t.Error("the other one has not learned")
-			}
-			after, err := beside.Cast.Policy.Weights()
-			if err != nil || !bytes.Equal(after, weights) || !bytes.Equal(untouched, kept(t, beside.Cast, "trainer/policy.json")) {
-				t.Errorf("the policy has changed, %v", err)
-			}
-			if base := "model.safetensors"; !bytes.Equal(kept(t, beside.Cast, base), kept(t, alone.Cast, base)) {
-				t.Error("the base has changed")
-			}
-		})
+	if err := beside.Cast.Begin(beside.Recipe, 2); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(beside, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := s.(*reinforcement).besides
+	other, rm := others[0], others[1]
+	drawn := drawnBy(t, beside, s.(*reinforcement).learner.facts)
+	before, untouched := kept(t, beside.Cast, recipe.MemberWeights("rm")), kept(t, beside.Cast, "trainer/policy.json")
+	weights, err := beside.Cast.Policy.Weights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone.Cast.Policy.Scores(true)
+	apart := opened(t, dev, ownText, sets...)
+	if err := apart.Cast.Begin(apart.Recipe, 2); err != nil {
+		t.Fatal(err)
+	}
+	ownStage, err := New(apart, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := kept(t, beside.Cast, recipe.MemberWeights("other"))
+	// A stage of kind rl takes its groups in a random order, and their sum in another order has other roundings.
+	inTurn := func(step int) bool {
+		return slices.IsSorted(random.At(apart.Recipe.Seed, random.Stream(random.Order, 2), uint64(step)).Shuffled(2))
+	}
+	for step, made := 0, 0; made < 3; step++ {
+		if !inTurn(step) {
+			continue
+		}
+		made++
+		cs, err := rm.examples(Position{Step: step})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := Position{Step: step}
+		_, one, err := own.learn(at, slices.Clone(cs), rm.stage.LearningRate(step))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := Asked{Drawn: drawn, Now: atOnce(drawn.Completions)}
+		a.At = at
+		if err := other.learn(&a); err != nil {
+			t.Fatal(err)
+		}
+		if err := rm.learn(&a); err != nil {
+			t.Fatal(err)
+		}
+		e := learned(t, ownStage.(*reinforcement), drawn, at)
+		if m := e.Metrics; m["optim/updates"] != 1 || m["policy/grad_norm"] != other.found["other/grad_norm"] || m["policy/loss"] != other.found["other/loss"] {
+			t.Errorf("step %d: the other one in a stage of its own %v, beside the policy %v", step, m, other.found)
+		}
+		if one.norm == 0 || one.norm != rm.found["rm/grad_norm"] || one.loss != rm.found["rm/loss"] || other.found["other/grad_norm"] == 0 {
+			t.Errorf("step %d: %+v, beside the policy %v, %v", step, one, rm.found, other.found)
+		}
+	}
+	if err := alone.Cast.Begin(alone.Recipe, 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{recipe.MemberWeights("rm"), recipe.MemberHead("rm")} {
+		if now := kept(t, beside.Cast, file); !bytes.Equal(now, kept(t, alone.Cast, file)) || bytes.Equal(now, before) {
+			t.Errorf("%s has other bits than in a stage of its own, or has not changed", file)
+		}
+	}
+	if err := apart.Cast.Begin(apart.Recipe, 3); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{recipe.MemberWeights("other"), "model.safetensors"} {
+		if !bytes.Equal(kept(t, beside.Cast, name), kept(t, apart.Cast, name)) {
+			t.Errorf("%s has other bits than where the other one learns in a stage of its own", name)
+		}
+	}
+	if bytes.Equal(started, kept(t, beside.Cast, recipe.MemberWeights("other"))) {
+		t.Error("the other one has not learned")
+	}
+	after, err := beside.Cast.Policy.Weights()
+	if err != nil || !bytes.Equal(after, weights) || !bytes.Equal(untouched, kept(t, beside.Cast, "trainer/policy.json")) {
+		t.Errorf("the policy has changed, %v", err)
+	}
+	if base := "model.safetensors"; !bytes.Equal(kept(t, beside.Cast, base), kept(t, alone.Cast, base)) {
+		t.Error("the base has changed")
 	}
 }
 
