@@ -288,7 +288,7 @@ func openAll(t *testing.T, dev gpu.Device, cfg hf.Config, use memory.Use, phase 
 			defer own.Close()
 			defer own.NewScorer(beside, false).Close()
 		case other.Rides:
-			beside, err = m.WithAdapter(adapterOf(t, dev, other, use.Positions))
+			beside, err = m.WithAdapter(adapterOf(t, refdev.New(), other, use.Positions))
 			ok(err)
 			defer beside.Close()
 		case other.Leaves: // see below
