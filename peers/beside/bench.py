@@ -341,6 +341,7 @@ def page(table):
 def main():
     p = argparse.ArgumentParser(prog="peers/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--case", action="append", choices=KINDS, dest="cases", help="of these alone (all)")
+    p.add_argument("--only", action="append", metavar="LINE", help="of the lines of these cases these alone, as in --case llama --only 'decode 32 q4_0'")
     p.add_argument("--rounds", type=int, default=5, help="of A B B A, one of every case before the next (5)")
     p.add_argument("--seconds", type=float, default=math.inf, help="after which no more are begun (no limit)")
     p.add_argument("--run", type=Path, help="a run of countdown-tiny with checkpoints from the start to the end of its RL stage")
@@ -360,7 +361,9 @@ def main():
         release = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         known = []
         run = lambda: args.run or (known or known.append(trained(rlzero, scratch)) or known)[0]
-        todo = list(cases(rlzero, run, lambda name: name in kinds, scratch))
+        todo = [case for case in cases(rlzero, run, lambda name: name in kinds, scratch) if not args.only or case.name in args.only]
+        if missing := set(args.only or []) - {case.name for case in todo}:
+            broken(f"--only {', '.join(sorted(missing))}: the cases have no such line")
         for i, case in ((i, case) for i in range(args.rounds) for case in todo):
             if time.monotonic() - started > args.seconds:
                 print(f"{args.seconds:g} s are over: {case.name} has {i} of {args.rounds} rounds")
