@@ -149,7 +149,6 @@ var staysPut = map[string]string{
 	"cr-planner trains":        "as cooper",
 	"cr-planner tree":          "as prorag",
 	"prorag tree":              "the method of its stage reads nodes",
-	"mrmbench trains":          "as reasoning-vectors",
 	"socratic-zero learn":      "it reads what only made rows have",
 	"rlot trains":              "it lets the model write that has random weights",
 	"zerosearch trains":        "as rlot",
