@@ -144,7 +144,7 @@ def step(folder, problems, steps, cache):
         args = trl.GRPOConfig(
             output_dir=scratch, per_device_train_batch_size=128, gradient_accumulation_steps=1, steps_per_generation=2, num_generations=8,
             max_completion_length=14, temperature=1.0, top_k=0, beta=0.0, epsilon=0.2, epsilon_high=0.28, loss_type="dapo", learning_rate=0.0,
-            generation_kwargs={"cache_implementation": cache, "disable_compile": True},
+            generation_kwargs={"cache_implementation": cache},
             max_steps=2 * (steps + 1), logging_strategy="no", save_strategy="no", report_to=[], gradient_checkpointing=False, bf16=False, use_cpu=True,
             disable_tqdm=True, dataloader_num_workers=0, seed=1)
         rewards = lambda completions, **kwargs: [float(draw.random() < 0.5) for _ in completions]
