@@ -77,6 +77,11 @@ func TestActsLater(t *testing.T) {
 func (a *acting) firstOf(all []change) int {
 	first := len(a.full.Stages)
 	for _, c := range all {
+		if of, is := strings.CutPrefix(c.sets[0], "models."); is { // from the stage on that first asks it
+			name, _, _ := strings.Cut(of, ".")
+			first = min(first, a.full.FirstUse(name))
+			continue
+		}
 		at, _, _ := strings.Cut(strings.TrimPrefix(c.sets[0], "stage."), ".")
 		n, err := strconv.Atoi(at)
 		must(a.t, err)

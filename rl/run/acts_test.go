@@ -79,7 +79,6 @@ var doesNotAct = map[string]string{
 	"math-shepherd reward":                       "as self-certainty reward",
 	"math-shepherd algorithm.least":              measuredAlone,
 	"qwen-math algorithm.pick":                   measuredAlone,
-	"nlpo models.lag.renew":                      "it is renewed after 20 steps",
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.policy":                   rareRatio,
 	"nsr algorithm.clip_high":                    allBelow,
@@ -94,6 +93,7 @@ var doesNotAct = map[string]string{
 // actsLater says why a key makes no difference in those small steps that makes one in the recipe's own run: TestActsLater
 // sees it there.
 var actsLater = map[string]string{
+	"nlpo models.lag.renew":                 "the lagging policy is renewed after 20 steps",
 	"webrl replay.store":                    "two steps teach the model that pays too little: it holds no episode for done",
 	"webrl algorithm.loss":                  "a head begins at 0, so that the first step moves nothing else, and the second begins at the reference",
 	"greedy-rollout-baseline best":          "the first epoch has a moving average as its baseline",
