@@ -76,6 +76,7 @@ var doesNotAct = map[string]string{
 	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 	"self-prm reward":                            "as self-certainty reward",
 	"hrm reward":                                 "as self-certainty reward",
+	"nlpo models.lag.renew":                      "the run renews it after 20 steps, which these courses do not do",
 	"math-shepherd reward":                       "as self-certainty reward",
 	"math-shepherd algorithm.least":              measuredAlone,
 	"qwen-math algorithm.pick":                   measuredAlone,
@@ -93,7 +94,6 @@ var doesNotAct = map[string]string{
 // actsLater says why a key makes no difference in those small steps that makes one in the recipe's own run: TestActsLater
 // sees it there.
 var actsLater = map[string]string{
-	"nlpo models.lag.renew":                 "the lagging policy is renewed after 20 steps",
 	"webrl replay.store":                    "two steps teach the model that pays too little: it holds no episode for done",
 	"webrl algorithm.loss":                  "a head begins at 0, so that the first step moves nothing else, and the second begins at the reference",
 	"greedy-rollout-baseline best":          "the first epoch has a moving average as its baseline",
